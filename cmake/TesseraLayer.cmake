@@ -1,0 +1,38 @@
+# One CMake target a layer: tessera_<name>, from src/tessera/<name>/**/*.cc, with its tests (*_test.cc) in one program
+# tessera_<name>_test. Adding a file needs no edit here.
+
+add_library(tessera_flags INTERFACE)
+target_include_directories(tessera_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+# Floating-point results must not depend on the path: no contraction of a * b + c.
+target_compile_options(tessera_flags INTERFACE
+  -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -ffp-contract=off -fvisibility=hidden)
+
+function(tessera_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/tessera/${name}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  add_library(tessera_${name} STATIC ${sources})
+  target_link_libraries(tessera_${name} PUBLIC tessera_flags ${ARG_DEPS})
+  if(TESSERA_TESTS AND tests)
+    add_executable(tessera_${name}_test ${tests})
+    target_link_libraries(tessera_${name}_test PRIVATE tessera_${name} GTest::gmock GTest::gtest GTest::gtest_main)
+    target_compile_definitions(tessera_${name}_test PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    add_test(NAME tessera_${name}_test COMMAND tessera_${name}_test)
+  endif()
+endfunction()
+
+function(tessera_proto file)
+  get_filename_component(stem ${file} NAME_WE)
+  set(out ${CMAKE_BINARY_DIR}/proto)
+  file(MAKE_DIRECTORY ${out})
+  add_custom_command(
+    OUTPUT ${out}/${stem}.pb.cc ${out}/${stem}.pb.h
+    COMMAND protobuf::protoc --cpp_out=${out} -I ${CMAKE_SOURCE_DIR}/proto ${CMAKE_SOURCE_DIR}/${file}
+    DEPENDS ${CMAKE_SOURCE_DIR}/${file}
+    VERBATIM)
+  add_library(tessera_proto STATIC ${out}/${stem}.pb.cc ${out}/${stem}.pb.h)
+  target_include_directories(tessera_proto SYSTEM PUBLIC ${out})
+  target_link_libraries(tessera_proto PUBLIC protobuf::libprotobuf)
+endfunction()
