@@ -360,7 +360,6 @@ Constant FromProto(const ir::TensorProto& proto, const Path& path, Problems* pro
   }
   constant.type = *ElementTypeFromNumber(proto.data_type());
   constant.bytes = *std::move(bytes);
-  // With no elements both members are absent; raw is how we write it.
   return constant;
 }
 

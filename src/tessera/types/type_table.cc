@@ -191,7 +191,7 @@ class TypeTable::Checker {
       : types_(types), summaries_(summaries), limits_(limits), leaves_left_(leaves_left), problems_(problems) {}
 
   // REQUIRES: `summaries` is the vector that the constructor got.
-  void CheckAll(std::vector<Summary>* summaries) {
+  void CheckAll(const std::vector<bool>& refused, std::vector<Summary>* summaries) {
     local_ok_.resize(types_.size());
     references_.resize(types_.size());
     std::unordered_map<std::string_view, size_t> names;
@@ -200,7 +200,7 @@ class TypeTable::Checker {
       size_t before = problems_->count();
       CheckDeclarationName(types_[i], i, path, &names);
       CheckLocally(types_[i], path, &references_[i]);
-      local_ok_[i] = problems_->count() == before;
+      local_ok_[i] = problems_->count() == before && (refused.empty() || !refused[i]);
     }
     std::vector<size_t> order = OrderByReference();
     for (size_t i : order) Measure(types_[i], local_ok_[i], Root(i), &(*summaries)[i]);
@@ -554,12 +554,13 @@ class TypeTable::Checker {
   uint64_t constant_bytes_ = 0;
 };
 
-TypeTable TypeTable::Build(std::vector<StructType> types, const Limits& limits, Problems* problems) {
+TypeTable TypeTable::Build(std::vector<StructType> types, const Limits& limits, Problems* problems,
+                           const std::vector<bool>& refused) {
   TypeTable table;
   table.limits_ = limits;
   table.leaves_left_ = limits.total_leaves;
   auto summaries = std::make_shared<std::vector<Summary>>(types.size());
-  Checker(types, *summaries, limits, &table.leaves_left_, problems).CheckAll(summaries.get());
+  Checker(types, *summaries, limits, &table.leaves_left_, problems).CheckAll(refused, summaries.get());
   table.checked_.resize(types.size());
   table.types_ = std::make_shared<const std::vector<StructType>>(std::move(types));
   table.summaries_ = std::move(summaries);

@@ -54,7 +54,9 @@ class TypeTable {
   // Checks `types` as ModelProto.struct_types. Problems have paths such as `struct_types[3].structure.field[1]`.
   // A table is always returned; Get() gives nothing for declarations that have a problem or refer to one that has.
   // A declaration that others refer to may end inside a byte; every other one is whole bytes.
-  static TypeTable Build(std::vector<StructType> types, const Limits& limits, Problems* problems);
+  // `refused` (empty, or one a type) marks declarations in which something else is wrong already.
+  static TypeTable Build(std::vector<StructType> types, const Limits& limits, Problems* problems,
+                         const std::vector<bool>& refused = {});
 
   size_t size() const { return types_->size(); }
   const StructType& declaration(size_t index) const { return (*types_)[index]; }
