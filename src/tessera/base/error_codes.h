@@ -19,6 +19,7 @@
   X(kWireDepth, "wire-depth", kInput, "Messages are nested deeper than the limit")                                    \
   X(kWireSize, "wire-size", kInput, "A message is larger than protobuf can hold")                                     \
   X(kNotAModel, "not-a-model", kInput, "The message has neither graph, functions nor struct types")                   \
+  X(kOneofConflict, "oneof-conflict", kFinding, "A message sets two members of a oneof; readers keep the last")       \
   /* External data */                                                                                                 \
   X(kExternalLocation, "external-location", kFinding, "A location is absent, empty, absolute or not a plain path")    \
   X(kExternalEscape, "external-escape", kFinding, "A location leads outside the model's folder")                      \

@@ -46,7 +46,7 @@ Result<void> LeafView::Unpack(uint64_t first, uint64_t count, std::span<uint8_t>
   const uint32_t out_bytes = UnpackedBytes(leaf_->type);
   if (first > count_ || count > count_ - first) {
     return Fail(ErrorCode::kReadRange, leaf_->path,
-                fmt::format("elements {} to {} of {}", first, fmt::format("{}+{}", first, count), count_),
+                fmt::format("{} elements from {} on, of {}", count, first, count_),
                 "a range inside the leaf");
   }
   if (out.size() / out_bytes != count || out.size() % out_bytes != 0) {
@@ -71,8 +71,9 @@ Result<void> LeafView::Unpack(uint64_t first, uint64_t count, std::span<uint8_t>
     --outer;
   }
   const bool sign_extend = Info(leaf_->type).kind == ElementKind::kSigned;
-  // Complex elements of 16 bytes are two halves for the unpacker.
-  const uint32_t halves = leaf_->bits > 64 ? 2 : 1;
+  // The unpacker takes COMPLEX128, the one type over 64 bits, in halves.
+  const bool in_halves = leaf_->bits > 64;
+  const BitUnpacker unpacker = in_halves ? BitUnpacker(64, 64, 8, false) : BitUnpacker(leaf_->bits, stride, out_bytes, sign_extend);
   uint8_t* dst = out.data();
   while (count > 0) {
     uint64_t row_index = first / row;
@@ -83,12 +84,10 @@ Result<void> LeafView::Unpack(uint64_t first, uint64_t count, std::span<uint8_t>
       row_index /= leaf_->dims[i];
     }
     uint64_t run = std::min(count, row - in_row);
-    if (halves == 1) {
-      UnpackBits({bytes_, start, stride, run, leaf_->bits}, out_bytes, sign_extend, dst);
+    if (in_halves) {
+      for (uint64_t i = 0; i < run; ++i) unpacker.Run(bytes_, start + i * stride, 2, dst + i * out_bytes);
     } else {
-      for (uint64_t i = 0; i < run; ++i) {
-        UnpackBits({bytes_, start + i * stride, 64, 2, 64}, 8, false, dst + i * out_bytes);
-      }
+      unpacker.Run(bytes_, start, run, dst);
     }
     dst += run * out_bytes;
     first += run;
