@@ -89,7 +89,7 @@ TEST(PackBits, IsTheInverse) {
       std::vector<uint8_t> back(count);
       if (count > 0) BitUnpacker(bits, bits, 1, false).Run(packed, 0, count, back.data());
       ASSERT_EQ(back, values) << bits;
-      if (count * bits % 8 != 0) EXPECT_EQ(packed.back() >> (count * bits % 8), 0);
+      if (count * bits % 8 != 0) { EXPECT_EQ(packed.back() >> (count * bits % 8), 0); }
     }
   }
 }
