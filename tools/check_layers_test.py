@@ -64,7 +64,7 @@ def test_allowed(tree, file, include):
         ("src/tessera/jobs/a.cc", '"cli/main.h"', "nothing includes cli"),
         ("bench/a.cc", '"fuzz/b.h"', "nothing includes fuzz"),
         ("src/tessera/types/a.cc", '"../base/error.h"', "path from src/"),
-        ("src/tessera/base/a.cc", '<tessera/types/b.h>', "not types"),
+        ("src/tessera/base/a.cc", "<tessera/types/b.h>", "not types"),
     ],
 )
 def test_refused(tree, file, include, message):

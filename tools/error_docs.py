@@ -1,6 +1,6 @@
 """Makes docs/errors.md from the one list of error codes, src/tessera/base/error_codes.h.
 
-    error_docs.py [--check]     --check writes nothing; exit code 1 if the page is not what the list gives
+error_docs.py [--check]     --check writes nothing; exit code 1 if the page is not what the list gives
 """
 
 import re
@@ -17,7 +17,10 @@ KINDS = {
     "kOutput": "3, output not written",
     "kFinding": "1, a finding of `check`",
 }
-ENTRY = re.compile(r'/\*\s*(?P<section>.*?)\s*\*/|X\((?P<name>k\w+),\s*"(?P<slug>[^"]+)",\s*(?P<kind>k\w+),\s*(?P<text>(?:"[^"]*"\s*)+)\)')
+ENTRY = re.compile(
+    r"/\*\s*(?P<section>.*?)\s*\*/"
+    r'|X\((?P<name>k\w+),\s*"(?P<slug>[^"]+)",\s*(?P<kind>k\w+),\s*(?P<text>(?:"[^"]*"\s*)+)\)'
+)
 HEAD = """# Error codes
 
 Made by `tools/error_docs.py` from `src/tessera/base/error_codes.h`; change that.
