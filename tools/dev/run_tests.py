@@ -28,7 +28,7 @@ SLOWEST = 10
 
 
 @dataclass
-class Test:
+class Result:
     name: str
     outcome: str  # passed, failed, skipped
     seconds: float = 0.0
@@ -85,7 +85,7 @@ def pytest_job() -> Job:
     return Job("pytest", [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"], report)
 
 
-def read_report(job: Job) -> list[Test]:
+def read_report(job: Job) -> list[Result]:
     """The tests of a report by GoogleTest or pytest."""
     tests = []
     for case in ET.parse(job.report).getroot().iter("testcase"):
@@ -99,7 +99,7 @@ def read_report(job: Job) -> list[Test]:
             outcome = "skipped"
         else:
             outcome, detail = "passed", ""
-        tests.append(Test(name, outcome, float(case.get("time", 0)), detail.strip()))
+        tests.append(Result(name, outcome, float(case.get("time", 0)), detail.strip()))
     return tests
 
 
@@ -110,7 +110,7 @@ def unfinished_gtest(output: str) -> str:
     return begun[-1] if begun and begun[-1] not in ended else ""
 
 
-def run(job: Job) -> list[Test]:
+def run(job: Job) -> list[Result]:
     if job.report:
         job.report.unlink(missing_ok=True)
     start = time.monotonic()
@@ -135,7 +135,7 @@ def run(job: Job) -> list[Test]:
 
     tail = "\n".join(output.splitlines()[-60:])
     if job.report is None:
-        tests = [Test(job.name, "failed" if code else "passed", seconds, f"{how}\n{tail}" if code else "")]
+        tests = [Result(job.name, "failed" if code else "passed", seconds, f"{how}\n{tail}" if code else "")]
     else:
         try:
             tests = read_report(job)
@@ -143,15 +143,15 @@ def run(job: Job) -> list[Test]:
             tests = []
         if code and not any(t.outcome == "failed" for t in tests):
             at = unfinished_gtest(output)
-            tests.append(Test(f"{job.name}{f': {at}' if at else ''}", "failed", seconds, f"{how}\n{tail}"))
+            tests.append(Result(f"{job.name}{f': {at}' if at else ''}", "failed", seconds, f"{how}\n{tail}"))
         elif not tests and not job.may_be_empty:
-            tests.append(Test(job.name, "failed", seconds, f"it ran no test\n{tail}"))
+            tests.append(Result(job.name, "failed", seconds, f"it ran no test\n{tail}"))
     bad = any(t.outcome == "failed" for t in tests)
     print(f"{'FAIL' if bad else 'ok  '}  {job.name:<44} {len(tests):>5} tests {seconds:8.1f} s", flush=True)
     return tests
 
 
-def summarize(tests: list[Test]) -> int:
+def summarize(tests: list[Result]) -> int:
     """Prints what is worth knowing and the closing line; returns the exit code."""
     by = {outcome: [t for t in tests if t.outcome == outcome] for outcome in ("passed", "failed", "skipped")}
     for test in by["failed"]:
