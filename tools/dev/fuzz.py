@@ -63,7 +63,7 @@ def fuzz(name: str, minutes: float, merge: bool) -> bool:
         print(f"  run it again: {program.relative_to(ROOT)} {artifacts.relative_to(ROOT)}/...", flush=True)
     elif merge:
         before = len(list(corpus(name).iterdir()))
-        if run_logged([program, "-merge=1", *LIMITS, corpus(name), found], FUZZ / f"{name}.merge.log"):
+        if run_logged([program, "-set_cover_merge=1", *LIMITS, corpus(name), found], FUZZ / f"{name}.merge.log"):
             sys.exit(f"{name}: merging failed, see build/fuzz/{name}.merge.log")
         print(f"  corpus: {before} inputs before, {len(list(corpus(name).iterdir()))} now", flush=True)
     return code == 0
