@@ -1,0 +1,78 @@
+// The values behind the codes of element_type.h: exact conversions, and elements in canonical packed bytes (the rules
+// of TensorProto.raw_data: little-endian, elements of less than a byte packed from the least significant bit).
+//
+// A *code* is the bit pattern of one element in the low bits of an integer. Everything here is a pure function of a
+// row of AllElementTypes(); nothing switches over the types. Conversions are exact or rounded once. The caller owns
+// all memory; every function may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "tessera/types/element_type.h"
+
+namespace tessera {
+
+// The code of any element. Types of up to 64 bits use `low` alone; a COMPLEX64 keeps its real half in the low 32 bits;
+// a COMPLEX128 keeps its real half in `low` and its imaginary half in `high`.
+struct ElementCode {
+  uint64_t low = 0;
+  uint64_t high = 0;
+  bool operator==(const ElementCode&) const = default;
+};
+
+// --- Floating point. REQUIRES for all: the type's kind is kFloat, and the code has no bits above the type's width.
+
+// The value of a code, exact for every type. A NaN keeps its sign (where its format has one) but not its payload.
+double DecodeFloat(ElementType type, uint64_t code);
+// The same as a float: exact for every type but DOUBLE, which is rounded to nearest even.
+float DecodeToFloat(ElementType type, uint64_t code);
+
+// How FLOAT8E8M0 takes a value between two powers of two: attribute `round_mode` of ONNX Cast-24, "up" by default.
+// kNearest sends the middle (1.5 * 2^n) up, as ONNX does.
+enum class ScaleRounding : uint8_t { kUp, kDown, kNearest };
+
+// The code nearest to `value`, ties to even: ONNX Cast-25, table for table.
+//   over the range, with infinities:  saturate ? largest finite : infinity if the type has one, else NaN
+//   FLOAT16, BFLOAT16, FLOAT, DOUBLE: infinity whatever `saturate` says (Cast has it for 8-bit floats only)
+//   FLOAT4E2M1, the FLOAT6 kinds:     always the largest finite value, for there is neither infinity nor NaN
+//   NaN:                              CanonicalNan(type) with the sign of `value`; FLOAT4E2M1 and FLOAT6: see .cc
+//   -0:                               -0, or 0 where the format has no -0
+//   FLOAT8E8M0:                       rounded as `scale_rounding` says. 0 and what lies below 2^-127 give 2^-127 if
+//                                     `saturate`, else NaN; negative values, which Cast leaves open, give NaN.
+uint64_t EncodeFloat(ElementType type, double value, bool saturate,
+                     ScaleRounding scale_rounding = ScaleRounding::kUp);
+
+bool IsNan(ElementType type, uint64_t code);
+bool IsInfinite(ElementType type, uint64_t code);
+// The quiet NaN with positive sign and no payload; nullopt for a type without NaN.
+std::optional<uint64_t> CanonicalNan(ElementType type);
+// The code of the largest finite value.
+uint64_t LargestFinite(ElementType type);
+
+// --- Integers and BOOL. REQUIRES: the type's kind is kUnsigned, kSigned or kBool.
+
+// The value of a code, sign-extended for signed types. For UINT64 the bits of the value: cast back to uint64_t.
+// A BOOL is 0 or 1: any code but 0 is true.
+int64_t DecodeInteger(ElementType type, uint64_t code);
+int64_t MinInteger(ElementType type);
+uint64_t MaxInteger(ElementType type);
+bool FitsInteger(ElementType type, int64_t value);
+// The code of a value that fits.
+uint64_t EncodeInteger(ElementType type, int64_t value);
+
+// --- Elements in canonical packed bytes. REQUIRES: IsFixedWidth(type).
+
+// Bytes that `count` elements take: ceil(count * bits / 8), or nullopt where that passes 64 bits.
+std::optional<uint64_t> PackedBytes(ElementType type, uint64_t count);
+
+// Element `index`. REQUIRES: BitWidth(type) <= 64 (all but COMPLEX128), and the element lies inside `bytes`. A store
+// touches the element's own bits only.
+uint64_t LoadCode(std::span<const uint8_t> bytes, ElementType type, uint64_t index);
+void StoreCode(std::span<uint8_t> bytes, ElementType type, uint64_t index, uint64_t code);
+// The same for every fixed-width type.
+ElementCode LoadElement(std::span<const uint8_t> bytes, ElementType type, uint64_t index);
+void StoreElement(std::span<uint8_t> bytes, ElementType type, uint64_t index, ElementCode code);
+
+}  // namespace tessera
