@@ -4,7 +4,7 @@
 //   BOOL          true, false                        also read: 1, 0
 //   integers      -8, 255                            also read: a sign, 0x1F
 //   floats        1.0, -0.0, 0.15625, 1e-07, inf, -inf, nan      also read: 1, .5, 2., +1e3
-//                 bits(0x7fc00001)                   a NaN other than CanonicalNan(type); read for every type
+//                 bits(0x7fc00001)                   a NaN other than CanonicalNan(type); read for all but complex types
 //   complex       complex(1.0, -0.5)                 each half as a float
 //   codes of BOOL other than 0 and 1 print as bits(0x..), too.
 //
@@ -27,8 +27,8 @@ std::string FormatElement(ElementType type, ElementCode code);
 // a float type is rounded once, to nearest even (FLOAT8E8M0: to the nearest power of two, the middle up), however many
 // digits it has.
 // Errors, all kLiteral with empty `where`: not a literal of the type; an integer outside the type's range; a decimal
-// that would round beyond the largest finite value; inf, nan or a sign (-0 excepted) that the type does not have; 0 or
-// a decimal below 2^-127 for FLOAT8E8M0; a type of no fixed width.
+// that would round beyond the largest finite value; inf or nan that the type does not have; what EncodeFinite does not
+// take for FLOAT8E8M0 (0, negative numbers); a type of no fixed width.
 Result<ElementCode> ParseElement(ElementType type, std::string_view text);
 
 }  // namespace tessera

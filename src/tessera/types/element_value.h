@@ -37,12 +37,17 @@ enum class ScaleRounding : uint8_t { kUp, kDown, kNearest };
 //   over the range, with infinities:  saturate ? largest finite : infinity if the type has one, else NaN
 //   FLOAT16, BFLOAT16, FLOAT, DOUBLE: infinity whatever `saturate` says (Cast has it for 8-bit floats only)
 //   FLOAT4E2M1, the FLOAT6 kinds:     always the largest finite value, for there is neither infinity nor NaN
-//   NaN:                              CanonicalNan(type) with the sign of `value`; FLOAT4E2M1 and FLOAT6: see .cc
+//   NaN:                              CanonicalNan(type) with the sign of `value`; FLOAT4E2M1 and the FLOAT6 kinds:
+//                                     the largest value (6 for FLOAT4E2M1 stands in ONNX's page on float4)
 //   -0:                               -0, or 0 where the format has no -0
 //   FLOAT8E8M0:                       rounded as `scale_rounding` says. 0 and what lies below 2^-127 give 2^-127 if
 //                                     `saturate`, else NaN; negative values, which Cast leaves open, give NaN.
 uint64_t EncodeFloat(ElementType type, double value, bool saturate,
                      ScaleRounding scale_rounding = ScaleRounding::kUp);
+
+// The code nearest to a finite value, ties to even (FLOAT8E8M0: kNearest), or nullopt where that is no finite value of
+// the type: beyond the largest, or for FLOAT8E8M0 also 0, negative, or nearer to 2^-128 than to 2^-127.
+std::optional<uint64_t> EncodeFinite(ElementType type, double value);
 
 bool IsNan(ElementType type, uint64_t code);
 bool IsInfinite(ElementType type, uint64_t code);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace tessera {
 
@@ -22,5 +23,8 @@ void UnpackBits(const BitRun& run, uint32_t out_bytes, bool sign_extend, uint8_t
 // The inverse for contiguous elements: packs the low `bits` bits (1..8) of `count` bytes into ceil(count * bits / 8)
 // bytes at dst; unused bits of the last byte are 0.
 void PackBits(std::span<const uint8_t> src, uint32_t bits, uint8_t* dst);
+
+// The SIMD target (a name of base/cpu.h) that UnpackBits runs on, for tests and reports.
+std::string UnpackTarget();
 
 }  // namespace tessera
