@@ -19,6 +19,7 @@
   X(kWireDepth, "wire-depth", kInput, "Messages are nested deeper than the limit")                                    \
   X(kWireSize, "wire-size", kInput, "A message is larger than protobuf can hold")                                     \
   X(kNotAModel, "not-a-model", kInput, "The message has neither graph, functions nor struct types")                   \
+  X(kOneofConflict, "oneof-conflict", kFinding, "A message sets two members of a oneof; readers keep the last")       \
   /* External data */                                                                                                 \
   X(kExternalLocation, "external-location", kFinding, "A location is absent, empty, absolute or not a plain path")    \
   X(kExternalEscape, "external-escape", kFinding, "A location leads outside the model's folder")                      \
@@ -42,9 +43,8 @@
   X(kTypeName, "type-name", kFinding, "A declaration's name is empty or taken")                                       \
   X(kFieldName, "field-name", kFinding, "A field or component name is empty, taken or too long")                      \
   X(kFieldContent, "field-content", kFinding, "A field has neither or both of type and constant")                     \
-  X(kStructureEmpty, "structure-empty", kFinding, "A structure has no field, or a bit packing no component")          \
   X(kComponentWidth, "component-width", kFinding, "A component's bit width is 0 or over 64")                          \
-  X(kArrayDimensions, "array-dimensions", kFinding, "An array or bit packing has no dimension, or an array no element") \
+  X(kArrayDimensions, "array-dimensions", kFinding, "An array has no dimension") \
   X(kLeafType, "leaf-type", kFinding, "A leaf is not a fixed-width ONNX scalar")                                      \
   X(kPartKind, "part-kind", kFinding, "A sequence, map, optional or other non-physical type inside a physical type")  \
   X(kPartSurplus, "part-surplus", kFinding, "A part or reference carries a name, decoder or other content")           \
@@ -76,6 +76,7 @@
   X(kPayloadSize, "payload-size", kFinding, "A payload's size differs from the size of its type")                     \
   X(kLeafSegment, "leaf-segment", kFinding, "A leaf crosses from one segment of external data into the next")         \
   X(kValueName, "value-name", kFinding, "A struct value's name is missing or taken")                                  \
+  X(kTypeInvalid, "type-invalid", kFinding, "A value's type is a declaration that was found wrong")                   \
   X(kValueStaticType, "value-static-type", kFinding, "A value does not satisfy its static type")                      \
   X(kContainerType, "container-type", kFinding, "A container of struct values lacks value_type, or it disagrees")     \
   X(kContainerElement, "container-element", kFinding, "A container's elements do not fit its category")               \

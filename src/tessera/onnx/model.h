@@ -17,19 +17,11 @@
 
 #include "onnx_struct.pb.h"
 #include "tessera/base/error.h"
+#include "tessera/onnx/external_data.h"
 #include "tessera/types/limits.h"
 #include "tessera/types/struct_view.h"
 
 namespace tessera {
-
-class MappedFile;
-
-// One span of a value's bytes.
-struct DataSegment {
-  std::string location;  // as written in external_data; "" for bytes in the model file
-  uint64_t offset = 0;   // in that file
-  uint64_t length = 0;
-};
 
 struct LoadOptions {
   Limits limits;
@@ -38,7 +30,7 @@ struct LoadOptions {
 
 struct SaveOptions {
   enum class Data : uint8_t {
-    kKeep,      // external tensors stay where they are if the data file can stay; external if the model would pass 1 GiB
+    kKeep,      // as it is; in a data file if the model file would pass `model_bytes`
     kExternal,  // every tensor of `external_bytes` and more goes into `<file>.data`
     kInline,    // everything into the model file
   };
@@ -54,6 +46,14 @@ struct SaveReport {
   bool data_reused = false;  // the data file stood there already with these bytes
   std::vector<std::string> removed;  // data files that only the replaced model used
 };
+
+class ModelSaver;
+
+// Parses a message, leaving long raw_data where it is; returns the data of its placeholders (wire.h).
+// Errors: kWire*.
+Result<std::vector<std::span<const uint8_t>>> ParseCut(std::span<const uint8_t> bytes, const LoadOptions& options,
+                                                       google::protobuf::Message* message,
+                                                       std::vector<Error>* conflicts);
 
 class Model {
  public:
@@ -80,8 +80,11 @@ class Model {
   void SetRawData(ir::TensorProto* tensor, std::vector<uint8_t> bytes);
   void SetRawData(ir::StructProto* value, std::vector<uint8_t> bytes);
 
-  // Where a value's bytes are, from external_data or the place of raw_data in the file; checks locations and numbers,
-  // not the files. One segment for a tensor.
+  // Messages that set two members of a oneof, found when the file was read; protobuf kept the last.
+  const std::vector<Error>& conflicts() const;
+
+  // Where a value's bytes are: from external_data (locations and numbers are checked, files are not looked at), or one
+  // segment with the location "" for raw_data, its offset in the model file if it lies there. One for a tensor.
   // Errors: kExternal*; `where` names the value in them.
   Result<std::vector<DataSegment>> Segments(const ir::TensorProto& tensor, std::string_view where) const;
   Result<std::vector<DataSegment>> Segments(const ir::StructProto& value, std::string_view where) const;
@@ -97,10 +100,12 @@ class Model {
   // of the model file is the single commit point. Same model, same path: same names and bytes.
   // Errors: kFileWrite, kWireSize, kExternal* of a value that has to be copied.
   Result<SaveReport> Save(const std::filesystem::path& path, const SaveOptions& options = {}) const;
-  // The whole model in one string, all data inline but for that which is external. Errors: kWireSize.
+  // The whole model in one string; external data stays external. Errors: kWireSize.
   Result<std::string> SerializeToString() const;
 
  private:
+  friend class ModelSaver;
+  Result<void> Parse(std::span<const uint8_t> bytes, const LoadOptions& options);
   struct State;
   std::unique_ptr<State> state_;
 };

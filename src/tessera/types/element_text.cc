@@ -29,9 +29,6 @@ std::optional<std::string_view> Argument(std::string_view text, std::string_view
   return Trim(text.substr(1, text.size() - 2));
 }
 
-// The type of each half of a complex type.
-ElementType HalfType(ElementType type) { return BitWidth(type) == 64 ? ElementType::kFloat : ElementType::kDouble; }
-
 tl::unexpected<Error> NotALiteral(ElementType type, std::string_view text, std::string_view expected) {
   return Fail(ErrorCode::kLiteral, "", fmt::format("{} is not a {} literal", Quoted(text), Name(type)),
               fmt::format("expected {}", expected));
@@ -146,28 +143,36 @@ Result<uint64_t> ParseBits(ElementType type, std::string_view text, std::string_
   return code;
 }
 
-Result<uint64_t> ParseInteger(ElementType type, std::string_view text) {
-  std::string_view digits = text;
+// [sign] decimal digits, or [sign] 0x and hexadecimal digits.
+struct Whole {
   bool negative = false;
-  if (!digits.empty() && (digits[0] == '-' || digits[0] == '+')) {
-    negative = digits[0] == '-';
-    digits.remove_prefix(1);
-  }
-  int base = 10;
-  if (digits.substr(0, 2) == "0x" || digits.substr(0, 2) == "0X") {
-    base = 16;
-    digits.remove_prefix(2);
-  }
+  bool overflow = false;  // the magnitude passes 64 bits
+  bool hex = false;
   uint64_t magnitude = 0;
-  const char* end = digits.data() + digits.size();
-  auto result = std::from_chars(digits.data(), end, magnitude, base);
-  const bool overflow = result.ec == std::errc::result_out_of_range;
-  if (result.ptr != end || (result.ec != std::errc() && !overflow)) return NotALiteral(type, text, "an integer");
-  const uint64_t largest = negative ? 0 - static_cast<uint64_t>(MinInteger(type)) : MaxInteger(type);
-  if (overflow || magnitude > largest) {
+};
+std::optional<Whole> ParseWhole(std::string_view text) {
+  Whole whole;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
+    whole.negative = text[0] == '-';
+    text.remove_prefix(1);
+  }
+  whole.hex = text.substr(0, 2) == "0x" || text.substr(0, 2) == "0X";
+  if (whole.hex) text.remove_prefix(2);
+  const char* end = text.data() + text.size();
+  auto result = std::from_chars(text.data(), end, whole.magnitude, whole.hex ? 16 : 10);
+  whole.overflow = result.ec == std::errc::result_out_of_range;
+  if (result.ptr != end || (result.ec != std::errc() && !whole.overflow)) return std::nullopt;
+  return whole;
+}
+
+Result<uint64_t> ParseInteger(ElementType type, std::string_view text) {
+  auto whole = ParseWhole(text);
+  if (!whole) return NotALiteral(type, text, "an integer");
+  const uint64_t largest = whole->negative ? 0 - static_cast<uint64_t>(MinInteger(type)) : MaxInteger(type);
+  if (whole->overflow || whole->magnitude > largest) {
     return OutOfRange(type, text, fmt::format("the range is {} to {}", MinInteger(type), MaxInteger(type)));
   }
-  return EncodeInteger(type, static_cast<int64_t>(negative ? 0 - magnitude : magnitude));
+  return EncodeInteger(type, static_cast<int64_t>(whole->negative ? 0 - whole->magnitude : whole->magnitude));
 }
 
 Result<uint64_t> ParseBool(ElementType type, std::string_view text) {
@@ -183,40 +188,21 @@ Result<uint64_t> ParseFloat(ElementType type, std::string_view text) {
   }
   if (text == "inf" || text == "+inf" || text == "-inf") {
     const double infinity = std::numeric_limits<double>::infinity();
-    const uint64_t code = EncodeFloat(type, text[0] == '-' ? -infinity : infinity, /*saturate=*/false);
+    const uint64_t code = EncodeFloat(type, text[0] == '-' ? -infinity : infinity, Overflow::kOverflow);
     if (IsInfinite(type, code)) return code;
     return Fail(ErrorCode::kLiteral, "", fmt::format("{} has no infinity", Name(type)));
   }
   auto decimal = ParseDecimal(text);
+  if (auto whole = ParseWhole(text); whole && whole->hex && !whole->overflow) {
+    decimal = ParseDecimal(fmt::format("{}{}", whole->negative ? "-" : "", whole->magnitude));
+  }
   if (!decimal) return NotALiteral(type, text, "a decimal number, inf, -inf, nan or bits(0x...)");
   if (auto code = EncodeDecimal(type, *decimal)) return *code;
   const bool has_sign = Info(type).format.sign_bits != 0;
   return OutOfRange(type, text,
                     fmt::format("finite values go from {} to {}",
-                                FormatElement(type, {has_sign ? EncodeFloat(type, -INFINITY, true) : 0, 0}),
-                                FormatElement(type, {LargestFinite(type), 0})));
-}
-
-Result<uint64_t> ParseReal(ElementType type, std::string_view text) {
-  if (auto argument = Argument(text, "bits")) return ParseBits(type, text, *argument);
-  switch (Info(type).kind) {
-    case ElementKind::kBool:
-      return ParseBool(type, text);
-    case ElementKind::kFloat:
-      return ParseFloat(type, text);
-    default:
-      return ParseInteger(type, text);
-  }
-}
-
-Result<ElementCode> ParseComplex(ElementType type, std::string_view text) {
-  auto argument = Argument(text, "complex");
-  const size_t comma = argument ? argument->find(',') : std::string_view::npos;
-  if (comma == std::string_view::npos) return NotALiteral(type, text, "complex(real, imaginary)");
-  TESSERA_ASSIGN(uint64_t real, ParseReal(HalfType(type), Trim(argument->substr(0, comma))));
-  TESSERA_ASSIGN(uint64_t imaginary, ParseReal(HalfType(type), Trim(argument->substr(comma + 1))));
-  if (BitWidth(type) == 64) return ElementCode{real | imaginary << 32, 0};
-  return ElementCode{real, imaginary};
+                                FormatElement(type, has_sign ? EncodeFloat(type, -INFINITY, Overflow::kSaturate) : 0),
+                                FormatElement(type, LargestFinite(type))));
 }
 
 std::string FormatBits(ElementType type, uint64_t code) {
@@ -237,7 +223,9 @@ std::string FormatFloat(ElementType type, uint64_t code) {
   return text;
 }
 
-std::string FormatReal(ElementType type, uint64_t code) {
+}  // namespace
+
+std::string FormatElement(ElementType type, uint64_t code) {
   switch (Info(type).kind) {
     case ElementKind::kBool:
       return code > 1 ? FormatBits(type, code) : code == 1 ? "true" : "false";
@@ -250,24 +238,15 @@ std::string FormatReal(ElementType type, uint64_t code) {
   }
 }
 
-}  // namespace
-
-std::string FormatElement(ElementType type, ElementCode code) {
-  if (Info(type).kind != ElementKind::kComplex) return FormatReal(type, code.low);
-  const bool small = BitWidth(type) == 64;
-  const uint64_t real = small ? code.low & 0xFFFFFFFF : code.low;
-  const uint64_t imaginary = small ? code.low >> 32 : code.high;
-  return fmt::format("complex({}, {})", FormatReal(HalfType(type), real), FormatReal(HalfType(type), imaginary));
-}
-
-Result<ElementCode> ParseElement(ElementType type, std::string_view text) {
+Result<uint64_t> ParseElement(ElementType type, std::string_view text) {
   text = Trim(text);
-  if (!IsFixedWidth(type)) {
-    return Fail(ErrorCode::kLiteral, "", fmt::format("{} has no literals", Name(type)), "a type of fixed width");
+  const ElementKind kind = Info(type).kind;
+  if (!IsFixedWidth(type) || kind == ElementKind::kComplex) {
+    return Fail(ErrorCode::kLiteral, "", fmt::format("{} has no literals", Name(type)), "a scalar type of fixed width");
   }
-  if (Info(type).kind == ElementKind::kComplex) return ParseComplex(type, text);
-  TESSERA_ASSIGN(uint64_t code, ParseReal(type, text));
-  return ElementCode{code, 0};
+  if (auto argument = Argument(text, "bits")) return ParseBits(type, text, *argument);
+  if (kind == ElementKind::kBool) return ParseBool(type, text);
+  return kind == ElementKind::kFloat ? ParseFloat(type, text) : ParseInteger(type, text);
 }
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #include "tessera/types/element_value.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -67,7 +68,8 @@ uint64_t RoundedMagnitude(const FloatFormat& f, double value) {
   return (static_cast<uint64_t>(unit + f.mantissa_bits - lowest) << f.mantissa_bits) + rounded;
 }
 
-uint64_t EncodeScale(const FloatFormat& f, double value, bool saturate, ScaleRounding rounding) {
+uint64_t EncodeScale(const FloatFormat& f, double value, Overflow overflow, ScaleRounding rounding) {
+  const bool saturate = overflow == Overflow::kSaturate;
   const uint64_t nan = LowBits(MagnitudeBits(f));
   const int largest = static_cast<int>(LargestMagnitude(f));
   if (std::isnan(value) || value < 0) return nan;
@@ -141,9 +143,9 @@ double DecodeFloat(ElementType type, uint64_t code) {
 
 float DecodeToFloat(ElementType type, uint64_t code) { return static_cast<float>(DecodeFloat(type, code)); }
 
-uint64_t EncodeFloat(ElementType type, double value, bool saturate, ScaleRounding scale_rounding) {
+uint64_t EncodeFloat(ElementType type, double value, Overflow overflow, ScaleRounding scale_rounding) {
   const FloatFormat& f = Info(type).format;
-  if (f.specials == FloatSpecials::kExponentOnly) return EncodeScale(f, value, saturate, scale_rounding);
+  if (f.specials == FloatSpecials::kExponentOnly) return EncodeScale(f, value, overflow, scale_rounding);
   const bool has_negative_zero = f.specials != FloatSpecials::kNanIsNegativeZero;
   const uint64_t sign = static_cast<uint64_t>(std::signbit(value)) << MagnitudeBits(f);
   const uint64_t largest = LargestMagnitude(f);
@@ -156,7 +158,7 @@ uint64_t EncodeFloat(ElementType type, double value, bool saturate, ScaleRoundin
   }
   uint64_t magnitude = std::isinf(value) ? largest + 1 : RoundedMagnitude(f, std::fabs(value));
   if (magnitude > largest) {
-    const bool saturates = f.specials == FloatSpecials::kNone || (saturate && Info(type).bits <= 8);
+    const bool saturates = f.specials == FloatSpecials::kNone || (overflow == Overflow::kSaturate && Info(type).bits <= 8);
     if (saturates) return sign | largest;
     if (f.specials == FloatSpecials::kIeee) return sign | (largest + 1);
     return has_negative_zero ? sign | *CanonicalNan(type) : *CanonicalNan(type);
@@ -169,12 +171,12 @@ std::optional<uint64_t> EncodeFinite(ElementType type, double value) {
   if (!std::isfinite(value)) return std::nullopt;
   const FloatFormat& f = Info(type).format;
   if (f.specials == FloatSpecials::kExponentOnly) {
-    const uint64_t code = EncodeScale(f, value, /*saturate=*/false, ScaleRounding::kNearest);
+    const uint64_t code = EncodeScale(f, value, Overflow::kOverflow, ScaleRounding::kNearest);
     if (IsNan(type, code)) return std::nullopt;
     return code;
   }
   if (RoundedMagnitude(f, std::fabs(value)) > LargestMagnitude(f)) return std::nullopt;
-  return EncodeFloat(type, value, /*saturate=*/false);
+  return EncodeFloat(type, value, Overflow::kOverflow);
 }
 
 int64_t DecodeInteger(ElementType type, uint64_t code) {
@@ -204,6 +206,14 @@ uint64_t EncodeInteger(ElementType type, int64_t value) {
   return static_cast<uint64_t>(value) & LowBits(Info(type).bits);
 }
 
+ElementType HalfOf(ElementType type) {
+  const ElementInfo& info = Info(type);
+  if (info.kind != ElementKind::kComplex) return type;
+  auto is_half = [&](const ElementInfo& row) { return row.kind == ElementKind::kFloat && row.bits * 2 == info.bits; };
+  auto rows = AllElementTypes();
+  return std::find_if(rows.begin(), rows.end(), is_half)->type;  // FLOAT is the first of 32 bits, DOUBLE of 64
+}
+
 std::optional<uint64_t> PackedBytes(ElementType type, uint64_t count) {
   const uint32_t bits = BitWidth(type);
   if (bits % 8 == 0) return CheckedMul(count, bits / 8);
@@ -212,7 +222,7 @@ std::optional<uint64_t> PackedBytes(ElementType type, uint64_t count) {
 }
 
 uint64_t LoadCode(std::span<const uint8_t> bytes, ElementType type, uint64_t index) {
-  const uint32_t bits = BitWidth(type);
+  const uint32_t bits = std::min(BitWidth(type), 64u);
   if (bits % 8 == 0) {
     uint64_t code = 0;
     std::memcpy(&code, bytes.data() + index * (bits / 8), bits / 8);
@@ -227,7 +237,7 @@ uint64_t LoadCode(std::span<const uint8_t> bytes, ElementType type, uint64_t ind
 }
 
 void StoreCode(std::span<uint8_t> bytes, ElementType type, uint64_t index, uint64_t code) {
-  const uint32_t bits = BitWidth(type);
+  const uint32_t bits = std::min(BitWidth(type), 64u);
   if (bits % 8 == 0) {
     std::memcpy(bytes.data() + index * (bits / 8), &code, bits / 8);
     return;
@@ -238,20 +248,6 @@ void StoreCode(std::span<uint8_t> bytes, ElementType type, uint64_t index, uint6
   const uint32_t value = static_cast<uint32_t>(code) << (bit % 8) & mask;
   p[0] = static_cast<uint8_t>((p[0] & ~mask) | value);
   if (bit % 8 + bits > 8) p[1] = static_cast<uint8_t>((p[1] & ~(mask >> 8)) | value >> 8);
-}
-
-ElementCode LoadElement(std::span<const uint8_t> bytes, ElementType type, uint64_t index) {
-  if (BitWidth(type) <= 64) return {LoadCode(bytes, type, index), 0};
-  ElementCode code;
-  std::memcpy(&code.low, bytes.data() + index * 16, 8);
-  std::memcpy(&code.high, bytes.data() + index * 16 + 8, 8);
-  return code;
-}
-
-void StoreElement(std::span<uint8_t> bytes, ElementType type, uint64_t index, ElementCode code) {
-  if (BitWidth(type) <= 64) return StoreCode(bytes, type, index, code.low);
-  std::memcpy(bytes.data() + index * 16, &code.low, 8);
-  std::memcpy(bytes.data() + index * 16 + 8, &code.high, 8);
 }
 
 static_assert(std::endian::native == std::endian::little, "canonical bytes are little-endian; no big-endian host yet");

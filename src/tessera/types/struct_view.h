@@ -19,6 +19,10 @@ namespace tessera {
 // The bytes of a value, in order: one segment, or several where external data is spread over files.
 using Payload = std::vector<std::span<const uint8_t>>;
 
+// Checks sizes without bytes: that segments of these sizes hold one value of `type` and no leaf crosses from one into
+// the next. `where` names the value. Errors: kSizeBits, kPayloadSize, kLeafSegment.
+Result<void> CheckPayload(const CheckedType& type, std::span<const uint64_t> segment_bytes, std::string_view where);
+
 class LeafView {
  public:
   const Leaf& leaf() const { return *leaf_; }

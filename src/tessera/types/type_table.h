@@ -39,7 +39,7 @@ struct Leaf {
 // A declaration that passed the checker.
 struct CheckedType {
   StructType declaration;
-  uint64_t size_bytes = 0;
+  uint64_t size_bits = 0;  // whole bytes, except for a declaration that can only be a part of others
   std::vector<Leaf> leaves;
   // The nested declarations that `leaves` take constants from; kept alive here.
   std::shared_ptr<const std::vector<StructType>> table;
@@ -49,9 +49,14 @@ struct CheckedType {
 
 class TypeTable {
  public:
+  struct Summary;  // sizes of a declaration; private to type_table.cc
+
   // Checks `types` as ModelProto.struct_types. Problems have paths such as `struct_types[3].structure.field[1]`.
-  // A table is always returned; the declarations that have a problem, or that reach one by reference, are not in it.
-  static TypeTable Build(std::vector<StructType> types, const Limits& limits, Problems* problems);
+  // A table is always returned; Get() gives nothing for declarations that have a problem or refer to one that has.
+  // A declaration that others refer to may end inside a byte; every other one is whole bytes.
+  // `refused` (empty, or one a type) marks declarations in which something else is wrong already.
+  static TypeTable Build(std::vector<StructType> types, const Limits& limits, Problems* problems,
+                         const std::vector<bool>& refused = {});
 
   size_t size() const { return types_->size(); }
   const StructType& declaration(size_t index) const { return (*types_)[index]; }
@@ -67,9 +72,8 @@ class TypeTable {
   std::shared_ptr<const CheckedType> CheckInline(StructType type, const Path& path, Problems* problems) const;
 
  private:
-  struct Summary;
   class Checker;
-  friend class Checker;
+  std::shared_ptr<const CheckedType> Expand(StructType type, uint64_t size_bits) const;
 
   std::shared_ptr<const std::vector<StructType>> types_;
   std::shared_ptr<const std::vector<Summary>> summaries_;  // parallel to *types_

@@ -16,9 +16,29 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#ifndef TESSERA_TYPES_UNPACK_RUN
+#define TESSERA_TYPES_UNPACK_RUN
+namespace tessera {
+namespace {
+
+// One run and how its elements lie; what is done moves on to the rest.
+struct BitRun {
+  std::span<const uint8_t> src;
+  uint64_t bit_offset;
+  uint64_t bit_stride;
+  uint64_t count;
+  uint32_t bits;
+};
+
+}  // namespace
+}  // namespace tessera
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera {
 namespace HWY_NAMESPACE {
+namespace {
+
 namespace hn = hwy::HWY_NAMESPACE;
 
 // The target this copy of the file is compiled for, so that a test can tell which one ran.
@@ -79,6 +99,7 @@ uint64_t UnpackWide(const BitRun& run, bool sign_extend, uint8_t* dst) {
 }
 #endif
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera
 HWY_AFTER_NAMESPACE();
@@ -93,6 +114,8 @@ HWY_EXPORT(UnpackWide);
 HWY_EXPORT(ThisTarget);
 
 constexpr uint64_t LowBits(uint32_t bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
+
+constexpr uint64_t kEveryByte = 0x0101010101010101;
 
 // `pattern` in the low bits of every `period` bits of a word.
 constexpr uint64_t Repeated(uint64_t pattern, uint32_t period) {
@@ -142,13 +165,13 @@ uint64_t UnpackGroups(const BitRun& run, bool sign_extend, uint8_t* dst) {
   const uint64_t available = run.src.size() - run.bit_offset / 8;
   const uint64_t groups = available < 8 ? 0 : std::min(run.count / 8, (available - 8) / kStride + 1);
   const uint32_t shift = run.bit_offset % 8;  // with it a group still fits: 7 * 8 + 7 < 64
-  const uint64_t mask = Repeated(LowBits(run.bits), 8);
+  const uint64_t mask = LowBits(run.bits) * kEveryByte;
   // A set sign bit, moved to bit 0 of its byte, times `fill` sets all bits above the element.
   const uint64_t fill = sign_extend ? 0xFF & ~LowBits(run.bits) : 0;
   const uint32_t to_bit_0 = run.bits - 1;
   for (uint64_t i = 0; i < groups; ++i) {
     uint64_t x = SpreadGroup<kStride>(Load64(p + i * kStride) >> shift) & mask;
-    x |= (x >> to_bit_0 & Repeated(1, 8)) * fill;
+    x |= (x >> to_bit_0 & kEveryByte) * fill;
     std::memcpy(dst + i * 8, &x, 8);
   }
   return groups * 8;
@@ -219,35 +242,39 @@ void UnpackElements(const BitRun& run, bool sign_extend, uint8_t* dst) {
 
 }  // namespace
 
-void UnpackBits(const BitRun& whole, uint32_t out_bytes, bool sign_extend, uint8_t* dst) {
-  BitRun run = whole;
-  if (run.count == 0) return;
-  if (run.bits == 8 * out_bytes && run.bit_stride == run.bits && run.bit_offset % 8 == 0) {
-    std::memcpy(dst, run.src.data() + run.bit_offset / 8, run.count * out_bytes);
+BitUnpacker::BitUnpacker(uint32_t bits, uint64_t bit_stride, uint32_t out_bytes, bool sign_extend)
+    : bits_(bits), bit_stride_(bit_stride), out_bytes_(out_bytes), sign_extend_(sign_extend) {
+  CpuInit();
+}
+
+void BitUnpacker::Run(std::span<const uint8_t> src, uint64_t bit_offset, uint64_t count, uint8_t* dst) const {
+  if (count == 0) return;
+  if (bits_ == 8 * out_bytes_ && bit_stride_ == bits_ && bit_offset % 8 == 0) {
+    std::memcpy(dst, src.data() + bit_offset / 8, count * out_bytes_);
     return;
   }
-  if (out_bytes == 1 && run.bit_stride >= run.bits && run.bit_stride <= 8) {
-    if (run.bit_stride == 2 || run.bit_stride == 4) {
-      CpuInit();
-      const uint64_t done = HWY_DYNAMIC_DISPATCH(UnpackWide)(run, sign_extend, dst);
+  BitRun run = {src, bit_offset, bit_stride_, count, bits_};
+  if (out_bytes_ == 1 && bit_stride_ >= bits_ && bit_stride_ <= 8) {
+    if (bit_stride_ == 2 || bit_stride_ == 4) {
+      const uint64_t done = HWY_DYNAMIC_DISPATCH(UnpackWide)(run, sign_extend_, dst);
       Advance(run, done);
       dst += done;
     }
-    if (run.bit_stride < 8 || run.bit_offset % 8 + run.bits <= 8) {
-      const uint64_t done = kUnpackGroups[run.bit_stride - 1](run, sign_extend, dst);
+    if (bit_stride_ < 8 || bit_offset % 8 + bits_ <= 8) {
+      const uint64_t done = kUnpackGroups[bit_stride_ - 1](run, sign_extend_, dst);
       Advance(run, done);
       dst += done;
     }
   }
-  switch (out_bytes) {
+  switch (out_bytes_) {
     case 1:
-      return UnpackElements<uint8_t>(run, sign_extend, dst);
+      return UnpackElements<uint8_t>(run, sign_extend_, dst);
     case 2:
-      return UnpackElements<uint16_t>(run, sign_extend, dst);
+      return UnpackElements<uint16_t>(run, sign_extend_, dst);
     case 4:
-      return UnpackElements<uint32_t>(run, sign_extend, dst);
+      return UnpackElements<uint32_t>(run, sign_extend_, dst);
     default:
-      return UnpackElements<uint64_t>(run, sign_extend, dst);
+      return UnpackElements<uint64_t>(run, sign_extend_, dst);
   }
 }
 

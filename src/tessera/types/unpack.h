@@ -1,4 +1,5 @@
-// Unpacking of elements of any bit width to whole bytes, the inner loop of LeafView.
+// Unpacking of elements of any bit width to whole bytes, the inner loop of LeafView, and its inverse. The same result on
+// every processor; base/cpu.h says which SIMD level runs.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +8,29 @@
 
 namespace tessera {
 
-// Elements of a run: `count` elements of `bits` bits (1..64), the first at bit `bit_offset` of `src`, each `bit_stride`
-// bits after the one before. Writes each to `out_bytes` bytes (1, 2, 4 or 8; 8 * out_bytes >= bits), little-endian,
-// sign-extended if `sign_extend`. The same result on every processor.
-// REQUIRES: all bits of the run lie inside `src`; dst has count * out_bytes bytes and does not overlap `src`.
-struct BitRun {
-  std::span<const uint8_t> src;
-  uint64_t bit_offset = 0;
-  uint64_t bit_stride = 0;
-  uint64_t count = 0;
-  uint32_t bits = 0;
-};
-void UnpackBits(const BitRun& run, uint32_t out_bytes, bool sign_extend, uint8_t* dst);
+// Unpacks runs of elements of `bits` bits (1..64), each `bit_stride` bits after the one before, to `out_bytes` bytes
+// each (1, 2, 4 or 8; 8 * out_bytes >= bits), little-endian, sign-extended if `sign_extend`. Made once for many runs;
+// a value, may be used from many threads.
+class BitUnpacker {
+ public:
+  BitUnpacker(uint32_t bits, uint64_t bit_stride, uint32_t out_bytes, bool sign_extend);
 
-// The inverse for contiguous elements: packs the low `bits` bits (1..8) of `count` bytes into ceil(count * bits / 8)
-// bytes at dst; unused bits of the last byte are 0.
+  // `count` elements, the first at bit `bit_offset` of `src`, to `dst`. Reads nothing outside `src`.
+  // REQUIRES: all bits of the run lie inside `src`; dst has count * out_bytes bytes and does not overlap `src`.
+  void Run(std::span<const uint8_t> src, uint64_t bit_offset, uint64_t count, uint8_t* dst) const;
+
+ private:
+  uint32_t bits_;
+  uint64_t bit_stride_;
+  uint32_t out_bytes_;
+  bool sign_extend_;
+};
+
+// Packs the low `bits` bits (1..8) of each byte of `src` one after the other into ceil(src.size() * bits / 8) bytes at
+// dst; unused bits of the last byte are 0.
 void PackBits(std::span<const uint8_t> src, uint32_t bits, uint8_t* dst);
 
-// The SIMD target (a name of base/cpu.h) that UnpackBits runs on, for tests and reports.
+// The SIMD target (a name of base/cpu.h) that runs now, for tests and reports.
 std::string UnpackTarget();
 
 }  // namespace tessera
