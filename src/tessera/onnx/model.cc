@@ -75,7 +75,7 @@ Result<std::span<const uint8_t>> Model::State::Map(const DataSegment& segment, s
   return data->bytes().subspan(segment.offset, segment.length);
 }
 
-Model::Model(ir::ModelProto proto, std::filesystem::path folder) : state_(std::make_unique<State>()) {
+Model::Model(ir::ModelProto proto, const std::filesystem::path& folder) : state_(std::make_unique<State>()) {
   state_->proto = std::move(proto);
   state_->folder = DataFolder(folder, true);
 }

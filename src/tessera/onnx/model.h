@@ -63,7 +63,7 @@ class Model {
   static Result<Model> FromBytes(std::vector<uint8_t> bytes, const std::filesystem::path& folder,
                                  const LoadOptions& options = {});
   // A new, empty model.
-  explicit Model(ir::ModelProto proto = {}, std::filesystem::path folder = ".");
+  explicit Model(ir::ModelProto proto = {}, const std::filesystem::path& folder = ".");
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
