@@ -55,19 +55,21 @@ inline tl::unexpected<Error> Fail(ErrorCode code, std::string where, std::string
   return tl::unexpected<Error>(Error{code, std::move(where), std::move(what), std::move(fix)});
 }
 
+#define TESSERA_CONCAT_(a, b) a##b
+#define TESSERA_CONCAT(a, b) TESSERA_CONCAT_(a, b)
+
 // Returns from the enclosing function with the error of `expr`, a Result, if it has one.
-#define TESSERA_TRY(expr)                                                      \
-  do {                                                                         \
-    if (auto tessera_try_result = (expr); !tessera_try_result)                 \
-      return tl::unexpected<::tessera::Error>(std::move(tessera_try_result).error()); \
+#define TESSERA_TRY(...) TESSERA_TRY_(TESSERA_CONCAT(tessera_try_, __COUNTER__), (__VA_ARGS__))
+#define TESSERA_TRY_(tmp, expr)                                                           \
+  do {                                                                                    \
+    if (auto tmp = expr; !tmp) return tl::unexpected<::tessera::Error>(std::move(tmp).error()); \
   } while (false)
 
 // `TESSERA_ASSIGN(auto x, F());`: x is the value of F(), or the enclosing function returns F()'s error.
-#define TESSERA_CONCAT_(a, b) a##b
-#define TESSERA_CONCAT(a, b) TESSERA_CONCAT_(a, b)
-#define TESSERA_ASSIGN(lhs, expr) TESSERA_ASSIGN_(TESSERA_CONCAT(tessera_assign_, __LINE__), lhs, expr)
-#define TESSERA_ASSIGN_(tmp, lhs, expr)                                     \
-  auto tmp = (expr);                                                        \
+// Declares a variable, so it cannot be the only statement of an `if` without braces.
+#define TESSERA_ASSIGN(lhs, ...) TESSERA_ASSIGN_(TESSERA_CONCAT(tessera_assign_, __COUNTER__), lhs, (__VA_ARGS__))
+#define TESSERA_ASSIGN_(tmp, lhs, expr)                                      \
+  auto tmp = expr;                                                           \
   if (!tmp) return tl::unexpected<::tessera::Error>(std::move(tmp).error()); \
   lhs = *std::move(tmp)
 

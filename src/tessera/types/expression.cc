@@ -1,0 +1,186 @@
+#include "tessera/types/expression.h"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+
+#include "tessera/base/checked.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kMaxNesting = 64;
+constexpr WideInteger kSmallest = -(WideInteger{1} << 63);
+constexpr WideInteger kLargest = (WideInteger{1} << 64) - 1;
+
+std::string Text(WideInteger value) {
+  if (value < 0) return value == kSmallest ? "-9223372036854775808" : "-" + Text(-value);
+  return std::to_string(static_cast<uint64_t>(value));
+}
+
+class ExpressionParser {
+ public:
+  ExpressionParser(Lexer* lexer, ParameterScope* parameters, std::string_view use)
+      : lexer_(*lexer), parameters_(*parameters), use_(use) {}
+
+  Result<WideInteger> Run() {
+    TESSERA_ASSIGN(std::optional<WideInteger> value, Sum(0));
+    return value.value_or(0);
+  }
+
+ private:
+  using Value = std::optional<WideInteger>;  // nullopt: depends on an unbound parameter
+
+  Result<Value> Checked(const Token& at, WideInteger value) {
+    if (value < kSmallest || value > kLargest) {
+      return lexer_.ErrorAt(at, ErrorCode::kExpression, "the result does not fit into 64 bits", "smaller numbers");
+    }
+    return Value(value);
+  }
+
+  Result<Value> Sum(int depth) {
+    TESSERA_ASSIGN(Value left, Product(depth));
+    while (lexer_.peek().Is("+") || lexer_.peek().Is("-")) {
+      Token op = lexer_.Take();
+      TESSERA_ASSIGN(Value right, Product(depth));
+      if (!left || !right) {
+        left.reset();
+      } else {
+        TESSERA_ASSIGN(left, Checked(op, op.Is("+") ? *left + *right : *left - *right));
+      }
+    }
+    return left;
+  }
+
+  Result<Value> Product(int depth) {
+    TESSERA_ASSIGN(Value left, Unary(depth));
+    while (lexer_.peek().Is("*") || lexer_.peek().Is("/") || lexer_.peek().Is("%")) {
+      Token op = lexer_.Take();
+      TESSERA_ASSIGN(Value right, Unary(depth));
+      if (!left || !right) {
+        left.reset();
+      } else if (op.Is("*")) {
+        // Two factors of at most 64 bits and a sign fit into 128 bits only if one of them is smaller.
+        WideInteger product = 0;
+        if (__builtin_mul_overflow(*left, *right, &product)) product = kLargest + 1;
+        TESSERA_ASSIGN(left, Checked(op, product));
+      } else {
+        TESSERA_ASSIGN(left, Divide(op, *left, *right));
+      }
+    }
+    return left;
+  }
+
+  Result<Value> Divide(const Token& op, WideInteger left, WideInteger right) {
+    if (right == 0) return lexer_.ErrorAt(op, ErrorCode::kExpression, "division by zero", "another divisor");
+    if (op.Is("%")) return Value(left % right);
+    if (left % right != 0) {
+      return lexer_.ErrorAt(op, ErrorCode::kExpression, fmt::format("{} is not a multiple of {}", Text(left), Text(right)),
+                            "a multiple, or ceil_div(a, b) to round up");
+    }
+    return Checked(op, left / right);
+  }
+
+  Result<Value> Unary(int depth) {
+    if (lexer_.peek().Is("-")) {
+      Token op = lexer_.Take();
+      if (depth >= kMaxNesting) return TooDeep(op);
+      TESSERA_ASSIGN(Value value, Unary(depth + 1));
+      if (!value) return value;
+      return Checked(op, -*value);
+    }
+    return Primary(depth);
+  }
+
+  tl::unexpected<Error> TooDeep(const Token& at) {
+    return lexer_.ErrorAt(at, ErrorCode::kExpression, fmt::format("is nested more than {} deep", kMaxNesting), "a flatter one");
+  }
+
+  Result<Value> Primary(int depth) {
+    if (depth >= kMaxNesting) return TooDeep(lexer_.peek());
+    if (lexer_.TakeIf("(")) {
+      TESSERA_ASSIGN(Value value, Sum(depth + 1));
+      TESSERA_TRY(lexer_.Expect(")"));
+      return value;
+    }
+    if (lexer_.peek().kind == TokenKind::kInteger) return Number(lexer_.Take());
+    if (lexer_.peek().kind != TokenKind::kIdentifier) return lexer_.Expected("a number or a parameter");
+    Token name = lexer_.Take();
+    if (name.text == "ceil_div" && lexer_.TakeIf("(")) {
+      TESSERA_ASSIGN(Value left, Sum(depth + 1));
+      TESSERA_TRY(lexer_.Expect(","));
+      TESSERA_ASSIGN(Value right, Sum(depth + 1));
+      TESSERA_TRY(lexer_.Expect(")"));
+      if (!left || !right) return Value();
+      if (*left < 0 || *right <= 0) {
+        return lexer_.ErrorAt(name, ErrorCode::kExpression, "ceil_div needs a >= 0 and b > 0", "positive numbers");
+      }
+      return Value(CeilDiv(static_cast<uint64_t>(*left), static_cast<uint64_t>(*right)));
+    }
+    const ParameterValue* value = parameters_.Find(name.text);
+    if (value == nullptr) {
+      parameters_.NoteUnbound(name, std::string(use_));
+      return Value();
+    }
+    if (const int64_t* number = std::get_if<int64_t>(value)) return Value(*number);
+    return lexer_.ErrorAt(name, ErrorCode::kParameterData, fmt::format("{} is bound to data", Quoted(name.text)),
+                          "an integer here");
+  }
+
+  Result<Value> Number(const Token& token) {
+    uint64_t value = 0;
+    std::string_view digits = token.text;
+    int base = 10;
+    if (digits.starts_with("0x")) {
+      digits.remove_prefix(2);
+      base = 16;
+    }
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
+    if (error != std::errc() || end != digits.data() + digits.size()) {
+      return lexer_.ErrorAt(token, ErrorCode::kExpression, fmt::format("{} does not fit into 64 bits", Quoted(token.text)),
+                            "a number below 2^64");
+    }
+    return Value(value);
+  }
+
+  Lexer& lexer_;
+  ParameterScope& parameters_;
+  std::string_view use_;
+};
+
+}  // namespace
+
+const ParameterValue* ParameterScope::Find(std::string_view name) {
+  if (auto bound = options_.parameters.find(name); bound != options_.parameters.end()) return &bound->second;
+  if (!options_.shape || (name != "elements" && name != "rows" && name != "cols")) return nullptr;
+  if (from_shape_.empty()) {
+    // A shape whose product does not fit has no `elements`; the expression that needs it says so as unbound.
+    const std::vector<int64_t>& shape = *options_.shape;
+    int64_t cols = shape.empty() ? 1 : shape.back();
+    std::optional<uint64_t> rows = CheckedProduct(std::vector<uint64_t>(shape.begin(), shape.empty() ? shape.end() : shape.end() - 1));
+    std::optional<uint64_t> elements = rows ? CheckedMul(*rows, static_cast<uint64_t>(cols)) : std::nullopt;
+    from_shape_.emplace("cols", cols);
+    if (rows && *rows <= INT64_MAX) from_shape_.emplace("rows", static_cast<int64_t>(*rows));
+    if (elements && *elements <= INT64_MAX) from_shape_.emplace("elements", static_cast<int64_t>(*elements));
+  }
+  auto value = from_shape_.find(name);
+  return value == from_shape_.end() ? nullptr : &value->second;
+}
+
+void ParameterScope::NoteUnbound(const Token& name, std::string use) {
+  unbound_.try_emplace(std::string(name.text), UnboundParameter{std::string(name.text), name.line, name.column, std::move(use)});
+}
+
+std::vector<UnboundParameter> ParameterScope::TakeUnbound() {
+  std::vector<UnboundParameter> list;
+  for (auto& [name, parameter] : unbound_) list.push_back(std::move(parameter));
+  unbound_.clear();
+  return list;
+}
+
+Result<WideInteger> ParseExpression(Lexer* lexer, ParameterScope* parameters, std::string_view use) {
+  return ExpressionParser(lexer, parameters, use).Run();
+}
+
+}  // namespace tessera
