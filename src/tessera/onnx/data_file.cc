@@ -83,7 +83,8 @@ void DataLayout::ForEachSpan(const Write& write) const {
 
 bool DataLayout::IsIn(const fs::path& path) const {
   std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) != bytes_) return false;
+  // Not through a link: it may lead to where the saved model may not read.
+  if (!fs::is_regular_file(fs::symlink_status(path, error)) || fs::file_size(path, error) != bytes_) return false;
   Result<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
   if (!file || (*file)->bytes().size() != bytes_) return false;
   const uint8_t* at = (*file)->bytes().data();

@@ -33,7 +33,7 @@ class DataLayout {
   template <typename Write>
   void ForEachSpan(const Write& write) const;
 
-  // True if the file at `path` holds exactly these bytes.
+  // True if `path` is a file, and no link, that holds exactly these bytes.
   bool IsIn(const std::filesystem::path& path) const;
   // The first 16 hex digits of the SHA-256 of all bytes.
   std::string Digest() const;

@@ -27,7 +27,7 @@
 namespace tessera {
 
 struct LoadOptions {
-  Limits limits;
+  Limits limits = {};
   uint64_t inline_bytes = 65'536;  // raw_data over this stays in the mapped file
 };
 

@@ -174,6 +174,7 @@ class ModelSaver {
     return result;
   }
 
+  // The size of the model file if nothing moved, without the few bytes by which its lengths get longer.
   uint64_t BytesWithInlineData() {
     uint64_t bytes = out_.ByteSizeLong();
     auto add = [&](const auto* value) {
