@@ -124,6 +124,30 @@ TEST_F(ModelTest, DataOfAnotherModelIsNotMistaken) {
   EXPECT_TRUE(target.Save(folder_ / "m.onnx"));
 }
 
+// As deep as a program may allow: pass, parser, walk, copy and destructor all get through.
+TEST_F(ModelTest, TheDeepestModelIsHandled) {
+  std::string graph = "\x12\x01g";  // name
+  for (int depth = 2; depth + 3 <= 4'000; depth += 3) {
+    for (char tag : {'\x32', '\x2a', '\x0a'}) {  // attribute.g, node.attribute, graph.node: from the inside out
+      std::string length;
+      uint64_t value = graph.size();
+      for (; value >= 0x80; value >>= 7) length += static_cast<char>(value | 0x80);
+      graph = tag + length + static_cast<char>(value) + graph;
+    }
+  }
+  std::string length;
+  uint64_t value = graph.size();
+  for (; value >= 0x80; value >>= 7) length += static_cast<char>(value | 0x80);
+  const std::string bytes = '\x3a' + length + static_cast<char>(value) + graph;
+  LoadOptions options;
+  EXPECT_EQ(Model::FromBytes({bytes.begin(), bytes.end()}, folder_, options).error().code, ErrorCode::kWireDepth);
+  options.limits.message_depth = 1'000'000;
+  auto model = Model::FromBytes({bytes.begin(), bytes.end()}, folder_, options);
+  ASSERT_TRUE(model) << model.error().Format();
+  ASSERT_TRUE(model->Save(folder_ / "m.onnx"));
+  EXPECT_EQ(Get(folder_ / "m.onnx"), bytes);
+}
+
 TEST_F(ModelTest, ManyThreadsMayRead) {
   ASSERT_TRUE(MakeModel({5'000, 70'000, 3'000}, 1).Save(folder_ / "m.onnx", {.data = SaveOptions::Data::kExternal}));
   auto model = Model::Load(folder_ / "m.onnx");

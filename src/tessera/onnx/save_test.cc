@@ -340,7 +340,6 @@ TEST_F(SaveTest, TargetsThatCannotBe) {
 // Prepares an old model (with data outside, or none at all), then saves a new one with a fault at step k, for every k.
 class SaveFaultTest : public SaveTest, public testing::WithParamInterface<std::tuple<bool, bool>> {
  protected:
-  static constexpr size_t kSizes[] = {3'000, 70'000};
   void Prepare() {
     SetFileStepHookForTest(nullptr);
     fs::remove_all(folder_);
