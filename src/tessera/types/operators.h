@@ -40,10 +40,10 @@ enum class TypeFamily : uint8_t {
   kComparable,     // numbers and BOOL
   kPlain,          // numbers, BOOL and complex types
   kPlainFrom16,    // numbers, BOOL and complex types; below opset 16 without BFLOAT16
-  kGrowingFrom19,  // numbers, BOOL and complex types; float8 from 19, INT4 from 21, FLOAT4E2M1 from 23, FLOAT8E8M0 from 24, INT2 from 25
-  kGrowingFrom21,  // numbers, BOOL and complex types; float8 and INT4 from 21, FLOAT4E2M1 from 23, FLOAT8E8M0 from 24, INT2 from 25
-  kFilled,         // numbers and BOOL, BFLOAT16 and float8 from 20, INT4 from 21, FLOAT4E2M1 from 23, FLOAT8E8M0 from 24, INT2 from 25
-  kCast,           // numbers and BOOL; float8 from 19, INT4 from 21, FLOAT4E2M1 from 23, FLOAT8E8M0 from 24, INT2 from 25
+  kGrowingFrom19,  // numbers, BOOL, complex types; float8 from 19, INT4 21, FLOAT4E2M1 23, FLOAT8E8M0 24, INT2 25
+  kGrowingFrom21,  // numbers, BOOL, complex types; float8, INT4 from 21, FLOAT4E2M1 23, FLOAT8E8M0 24, INT2 25
+  kFilled,         // numbers, BOOL; BFLOAT16, float8 from 20, INT4 21, FLOAT4E2M1 23, FLOAT8E8M0 24, INT2 25
+  kCast,           // numbers, BOOL; float8 from 19, INT4 21, FLOAT4E2M1 23, FLOAT8E8M0 24, INT2 25
   kBitCast,        // everything but STRING and the FLOAT6 kinds
 };
 
