@@ -3,9 +3,10 @@
 
 add_library(tessera_flags INTERFACE)
 target_include_directories(tessera_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
-# Floating-point results must not depend on the path: no contraction of a * b + c.
+# Floating-point results must not depend on the path: no contraction of a * b + c. The presets make warnings errors;
+# an installation from source with a newer compiler does not stop at them.
 target_compile_options(tessera_flags INTERFACE
-  -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -ffp-contract=off -fvisibility=hidden)
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off -fvisibility=hidden)
 
 # gcc 12 sees overlapping copies in `"literal" + std::string` that are not there (gcc bug 105329).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

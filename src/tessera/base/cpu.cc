@@ -45,8 +45,10 @@ void CpuInit() { TheChoice(); }
 std::optional<int64_t> AllowedTargets(std::string_view level, int64_t supported) {
   if (level.empty()) return supported;
   if (level == "scalar") return supported & kScalarTargets;
+  const std::string no_target = CpuTargetName(0);  // Highway's word for a bit that is none of its targets
   for (int64_t target = 1; target > 0 && target < kScalarTargets; target <<= 1) {
-    if ((target & kScalarTargets) == 0 && CpuTargetName(target) == level) return supported & ~(target - 1);
+    const bool is_simd = (target & kScalarTargets) == 0 && CpuTargetName(target) != no_target;
+    if (is_simd && CpuTargetName(target) == level) return supported & ~(target - 1);
   }
   return std::nullopt;
 }

@@ -58,6 +58,8 @@ std::string Path::Str() const {
   return out;
 }
 
+std::string Printable(std::string_view text) { return Escaped(text, text.size() * 4 + 1); }
+
 std::string Quoted(std::string_view text) { return "'" + Escaped(text, 120) + "'"; }
 
 }  // namespace tessera

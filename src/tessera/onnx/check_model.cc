@@ -663,6 +663,7 @@ Result<StructView> ViewOf(const Model& model, const TypeTable& table, const ir::
 }
 
 void CheckModel(const Model& model, const CheckOptions& options, Problems* problems) {
+  for (const Error& conflict : model.conflicts()) problems->Add(conflict);
   TypeTable table = BuildTypeTable(model.proto(), options.limits, problems);
   ModelChecker(model, options, table, problems).CheckAll();
 }
