@@ -38,7 +38,7 @@ class ElementParser {
     TESSERA_TRY(List(open, close, 1));
     if (parameters_.unbound_uses() != unbound) {
       constant_.bytes.clear();  // a part of the data would look like all of it
-    } else if (bounds_.count && *bounds_.count != count_) {
+    } else if (bounds_.count && *bounds_.count != count_ && !(bounds_.or_none && count_ == 0)) {
       return lexer_.ErrorAt(first, ErrorCode::kLiteral, fmt::format("has {} value{}", count_, count_ == 1 ? "" : "s"),
                             fmt::format("{} for {}", *bounds_.count, Described(constant_)));
     }
@@ -249,12 +249,15 @@ std::string ElementList(const Constant& constant, ElementStyle style, int indent
   constexpr size_t kWrapAt = 100;
   const uint64_t count = CheckedProduct(constant.dims).value_or(0);
   const ElementType half = HalfOf(constant.type);
-  const bool as_code = style == ElementStyle::kOnnx && (IsWrittenAsCode(constant.type) || constant.type == ElementType::kBool);
+  const bool is_bool = Info(constant.type).kind == ElementKind::kBool;
+  const bool as_code = style == ElementStyle::kOnnx && (IsWrittenAsCode(constant.type) || is_bool);
   std::string text;
   size_t line_start = 0;
   for (uint64_t i = 0; i < count; ++i) {
+    // Of a BOOL ONNX's syntax has the codes 0 and 1; others are bits(...).
+    const bool plain = as_code && (!is_bool || LoadCode(constant.bytes, constant.type, i) <= 1);
     std::string element =
-        as_code ? std::to_string(LoadCode(constant.bytes, constant.type, i))
+        plain ? std::to_string(LoadCode(constant.bytes, constant.type, i))
         : half == constant.type
             ? FormatElement(constant.type, LoadCode(constant.bytes, constant.type, i))
             : fmt::format(fmt::runtime(style == ElementStyle::kOnnx ? "{}, {}" : "complex({}, {})"),

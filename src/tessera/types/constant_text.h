@@ -22,8 +22,9 @@ enum class ElementStyle : uint8_t { kNotation, kOnnx };
 
 // What a list of elements may hold.
 struct ElementBounds {
-  std::optional<uint64_t> count;   // what the dimensions make; nullopt where these are not known
-  uint64_t bytes = UINT64_MAX;     // the most that a constant may take
+  std::optional<uint64_t> count;  // what the dimensions make; nullopt where these are not known
+  bool or_none = false;           // an empty list is right too: the data may come in another way
+  uint64_t bytes = UINT64_MAX;    // the most that a constant may take
 };
 
 // Reads the elements of a list between `open` and `close`, or one element, into constant->bytes. Lists may be nested; the

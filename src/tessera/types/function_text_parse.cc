@@ -242,10 +242,12 @@ class FunctionParser {
     return std::optional(std::move(shape));
   }
 
-  // A name without a value is a symbolic dimension; one with a value begins an expression.
+  // A lone name without a value is a symbolic dimension; any other name begins an expression.
   bool IsSymbol() {
-    return lexer_.peek().kind == TokenKind::kIdentifier && lexer_.peek().text != "ceil_div" &&
-           parameters_.Find(lexer_.peek().text) == nullptr;
+    if (lexer_.peek().kind != TokenKind::kIdentifier || parameters_.Find(lexer_.peek().text) != nullptr) return false;
+    Lexer ahead = lexer_;
+    ahead.Take();
+    return ahead.peek().Is(",") || ahead.peek().Is("]");
   }
 
   Result<int64_t> Dim() {
@@ -314,6 +316,13 @@ class FunctionParser {
     while (!lexer_.TakeIf(">")) {
       Attribute attribute;
       TESSERA_ASSIGN(attribute.name, Name("an attribute's name"));
+      // In front of the value, for behind it the same words would document a tensor.
+      if (lexer_.TakeIf("<")) {
+        TESSERA_TRY(Angle([&](const Token& key) -> Result<void> {
+          if (key.text != "doc_string") return Unknown(key, "doc_string");
+          return SetOnce(key, &attribute.doc_string);
+        }));
+      }
       std::string type;
       if (lexer_.TakeIf(":")) {
         const Token at = lexer_.peek();
@@ -326,12 +335,6 @@ class FunctionParser {
       }
       TESSERA_TRY(lexer_.Expect("="));
       TESSERA_TRY(AttributeValue(type, &attribute.value));
-      if (lexer_.TakeIf("<")) {
-        TESSERA_TRY(Angle([&](const Token& key) -> Result<void> {
-          if (key.text != "doc_string") return Unknown(key, "doc_string");
-          return SetOnce(key, &attribute.doc_string);
-        }));
-      }
       node->attributes.push_back(std::move(attribute));
       TESSERA_TRY(Separator(">"));
     }
@@ -399,6 +402,13 @@ class FunctionParser {
     }
     const bool is_float_name = token.IsName("inf") || token.IsName("nan") || token.IsName("bits");
     if ((token.kind == TokenKind::kIdentifier && !is_float_name) || token.Is("(")) return Parameter();
+    if (token.Is("-")) {
+      Lexer ahead = lexer_;
+      ahead.Take();
+      const Token& next = ahead.peek();
+      const bool names_float = next.IsName("inf") || next.IsName("nan") || next.IsName("bits");
+      if ((next.kind == TokenKind::kIdentifier && !names_float) || next.Is("(") || next.Is("-")) return Parameter();
+    }
     const bool negative = lexer_.TakeIf("-");
     if (lexer_.peek().kind == TokenKind::kInteger) {
       Token digits = lexer_.Take();
@@ -411,7 +421,7 @@ class FunctionParser {
     }
     // A lone FLOAT constant holds the number.
     Constant number{.type = ElementType::kFloat, .dims = {}, .bytes = {}, .storage = {}, .name = {}, .doc_string = {}, .metadata = {}};
-    TESSERA_TRY(ParseElements(&lexer_, &parameters_, "[", "]", ElementStyle::kOnnx, {.count = 1}, &number));
+    TESSERA_TRY(ParseElements(&lexer_, &parameters_, "[", "]", ElementStyle::kOnnx, {.count = 1, .or_none = false, .bytes = 4}, &number));
     uint32_t code = static_cast<uint32_t>(LoadCode(number.bytes, ElementType::kFloat, 0));
     if (negative) code ^= 0x80000000u;
     return Value(std::bit_cast<float>(code));
@@ -451,10 +461,8 @@ class FunctionParser {
     if (lexer_.peek().kind == TokenKind::kIdentifier) constant.name = std::string(lexer_.Take().text);
     const Token open = lexer_.peek();
     if (!open.Is("{")) return lexer_.Expected("'{' and the tensor's values");
-    // The values come before the word that says whether they count, so an empty list is judged behind it.
-    lexer_.Take();
-    const bool empty = lexer_.TakeIf("}");
-    if (!empty) TESSERA_TRY(TensorElements(at, parameters_.unbound_uses() != unbound, &constant));
+    TESSERA_TRY(TensorElements(at, parameters_.unbound_uses() != unbound, &constant));
+    const bool empty = constant.bytes.empty() && parameters_.unbound_uses() == unbound;
     bool raw = false;
     if (lexer_.TakeIf("<")) {
       TESSERA_TRY(Angle([&](const Token& key) -> Result<void> {
@@ -476,28 +484,25 @@ class FunctionParser {
         return {};
       }));
     }
-    if (empty && !raw && parameters_.unbound_uses() == unbound && (!HasWholeData(constant))) {
+    if (empty && !raw && !HasWholeData(constant)) {
       return lexer_.ErrorAt(open, ErrorCode::kLiteral, "has 0 values",
                             fmt::format("as many as the dimensions [{}] make", fmt::join(constant.dims, ", ")));
     }
     return constant;
   }
 
-  // The values up to '}'.
+  // `{1, 2}`, or `{}` where the data may follow as raw: "...".
   Result<void> TensorElements(const Token& type, bool unbound_dims, Constant* constant) {
     if (!IsFixedWidth(constant->type)) {
-      return lexer_.ErrorAt(type, ErrorCode::kLiteral, fmt::format("{} has no fixed width", tessera::Name(constant->type)),
-                            "an element type with a width in bits");
+      lexer_.Take();
+      if (lexer_.TakeIf("}")) return {};
+      return lexer_.ErrorAt(type, ErrorCode::kLiteral, fmt::format("{} has no literals", tessera::Name(constant->type)),
+                            "an element type of fixed width");
     }
-    ElementBounds bounds;
-    if (!unbound_dims) {
-      bounds.count = ElementCount(constant->dims);
-      if (!bounds.count) {
-        return lexer_.ErrorAt(type, ErrorCode::kExpression, "a dimension is negative, or there are more than 2^64 elements",
-                              "smaller dimensions");
-      }
-    }
-    bounds.bytes = parameters_.limits().constant_bytes - std::min(parameters_.limits().constant_bytes, tensor_bytes_);
+    const uint64_t limit = parameters_.limits().constant_bytes;
+    ElementBounds bounds{.count = std::nullopt, .or_none = true, .bytes = limit - std::min(limit, tensor_bytes_)};
+    // A negative dimension, or too many, leaves only the empty list.
+    if (!unbound_dims) bounds.count = ElementCount(constant->dims).value_or(0);
     TESSERA_TRY(ParseElements(&lexer_, &parameters_, "{", "}", ElementStyle::kOnnx, bounds, constant));
     tensor_bytes_ += constant->bytes.size();
     return {};

@@ -80,7 +80,9 @@ std::string ListText(const std::vector<T>& items, Print print) {
 
 std::string AttributeText(const Attribute& attribute, int indent) {
   static constexpr std::string_view kTypes[] = {"int", "float", "string", "tensor", "ints", "floats", "strings", "tensors"};
-  std::string text = fmt::format("{}: {} = ", NameText(attribute.name), kTypes[attribute.value.index()]);
+  std::vector<std::string> extras;
+  AddText("doc_string", attribute.doc_string, &extras);
+  std::string text = fmt::format("{}{}: {} = ", NameText(attribute.name), Angle(" ", extras), kTypes[attribute.value.index()]);
   auto tensor = [&](const Constant& constant) { return TensorText(constant, indent); };
   text += std::visit(
       [&](const auto& value) -> std::string {
@@ -98,9 +100,7 @@ std::string AttributeText(const Attribute& attribute, int indent) {
         }
       },
       attribute.value);
-  std::vector<std::string> extras;
-  AddText("doc_string", attribute.doc_string, &extras);
-  return text + Angle(" ", extras);
+  return text;
 }
 
 // A domain that can stand in front of the operator: identifiers with dots between them.

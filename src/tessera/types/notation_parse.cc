@@ -415,7 +415,7 @@ class NotationParser {
       return lexer_.ErrorAt(type_name, ErrorCode::kLiteral, fmt::format("{} has no fixed width", Name(constant.type)),
                             "an element type with a width in bits");
     } else {
-      ElementBounds bounds{.count = std::nullopt, .bytes = limits_.constant_bytes - constant_bytes_};
+      ElementBounds bounds{.count = std::nullopt, .or_none = false, .bytes = limits_.constant_bytes - constant_bytes_};
       if (parameters_.unbound_uses() == unbound) {
         bounds.count = ElementCount(constant.dims);
         if (!bounds.count) {
