@@ -142,14 +142,25 @@ void RunCase(benchmark::State& state, const Case& c) {
   if (!IsRight(c, src, Output())) state.SkipWithError("wrong result");
 }
 
+// Why a run stopped early; "" if it did not. The field has another name since Google Benchmark 1.8.
+template <typename Run>
+std::string SkipReason(const Run& run) {
+  if constexpr (requires { run.skip_message; }) {
+    return run.skip_message;
+  } else {
+    return run.error_message;
+  }
+}
+
 // Seconds of each repetition by benchmark.
 class Collector : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
-      if (run.error_occurred) errors_.push_back(run.run_name.function_name + ": " + run.error_message);
-      else if (run.run_type == Run::RT_Iteration) {
+      if (const std::string reason = SkipReason(run); !reason.empty()) {
+        errors_.push_back(run.run_name.function_name + ": " + reason);
+      } else if (run.run_type == Run::RT_Iteration) {
         seconds_[run.run_name.function_name].push_back(run.cpu_accumulated_time / static_cast<double>(run.iterations));
       }
     }

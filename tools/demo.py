@@ -109,7 +109,7 @@ def add_struct_value(source: Path) -> None:
     payload = pack(codes, scales)
     (declaration,) = tessera.parse_types(BLOCK_TYPE, shape=weights.shape)
     (FOLDER / "int4_blocks_32.struct.txt").write_text(BLOCK_TYPE)
-    show("layout", FOLDER / "int4_blocks_32.struct.txt", "--shape", ",".join(map(str, weights.shape)), lines=12)
+    show("layout", FOLDER / "int4_blocks_32.struct.txt", "--shape", "x".join(map(str, weights.shape)), lines=12)
     print(f"  {weights.nbytes} bytes as float32, {len(payload)} bytes as this type")
 
     name, copy = f"{WEIGHT}.int4", FOLDER / f"with_struct_{source.name}"

@@ -19,9 +19,11 @@ lint() {
   if ((fix)); then
     check "clang-format" "$bin/clang-format" -i "${cpp[@]}"
     check "docs/errors.md" "$bin/python" tools/error_docs.py
+    check "docs/operators.md" "$bin/python" tools/operator_docs.py
   else
     check "clang-format" "$bin/clang-format" --dry-run --Werror "${cpp[@]}"
     check "docs/errors.md" "$bin/python" tools/error_docs.py --check
+    check "docs/operators.md" "$bin/python" tools/operator_docs.py --check
   fi
   check "ruff" "$bin/ruff" check --quiet "${ruff_check[@]}" .
   check "ruff format" "$bin/ruff" format --quiet "${ruff_format[@]}" .

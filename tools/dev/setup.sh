@@ -35,7 +35,8 @@ need_packages() {
     [[ $answer == [yY]* ]] || die "stopped; nothing was installed"
   fi
   "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 \
+    --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # The first Python that is new enough and can make an environment.

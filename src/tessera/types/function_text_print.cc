@@ -49,6 +49,9 @@ std::string TensorText(const Constant& constant, int indent) {
   std::string text = TypeText(constant.type);
   if (!constant.dims.empty()) text += fmt::format("[{}]", fmt::join(constant.dims, ","));
   std::vector<std::string> extras;
+  // ONNX's syntax has room for a name, but none in quotes.
+  const bool plain_name = constant.name && IsIdentifier(*constant.name);
+  if (plain_name) text += " " + *constant.name;
   if (HasWholeData(constant)) {
     text += " {" + ElementList(constant, ElementStyle::kOnnx, indent) + "}";
   } else {
@@ -56,7 +59,7 @@ std::string TensorText(const Constant& constant, int indent) {
     extras.push_back(fmt::format("raw: \"{}\"", HexBytes(constant.bytes)));
   }
   if (constant.storage == Constant::Storage::kRaw) extras.emplace_back("storage: raw");
-  AddText("name", constant.name, &extras);
+  if (!plain_name) AddText("name", constant.name, &extras);
   AddText("doc_string", constant.doc_string, &extras);
   if (!constant.metadata.empty()) extras.push_back(MetadataText(constant.metadata));
   return text + Angle(" ", extras);

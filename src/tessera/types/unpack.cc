@@ -257,11 +257,13 @@ void BitUnpacker::Run(std::span<const uint8_t> src, uint64_t bit_offset, uint64_
   if (out_bytes_ == 1 && bit_stride_ >= bits_ && bit_stride_ <= 8) {
     if (bit_stride_ == 2 || bit_stride_ == 4) {
       const uint64_t done = HWY_DYNAMIC_DISPATCH(UnpackWide)(run, sign_extend_, dst);
+      if (done == count) return;  // worth it for the many short runs of blocked formats: 32 codes a block
       Advance(run, done);
       dst += done;
     }
     if (bit_stride_ < 8 || bit_offset % 8 + bits_ <= 8) {
       const uint64_t done = kUnpackGroups[bit_stride_ - 1](run, sign_extend_, dst);
+      if (done == run.count) return;
       Advance(run, done);
       dst += done;
     }
