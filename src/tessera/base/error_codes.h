@@ -90,6 +90,7 @@
   X(kLiteral, "literal", kInput, "A literal does not fit its element type")                                           \
   X(kParameterData, "parameter-data", kInput, "Data given for a parameter has the wrong type or count")               \
   /* Reading */                                                                                                       \
+  X(kNoSuchValue, "no-such-value", kInput, "A model has no initializer of that name")                                 \
   X(kNoSuchLeaf, "no-such-leaf", kInput, "A value has no leaf of that name")                                          \
   X(kReadRange, "read-range", kInput, "A read lies outside the leaf")                                                 \
   X(kUnsupported, "unsupported", kInput, "The request cannot be carried out for this value")

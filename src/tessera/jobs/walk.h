@@ -8,12 +8,16 @@
 
 namespace tessera {
 
+// Which values a walk visits.
+enum class WalkedValues { kAll, kInitializers };
+
 // Calls visit(value, path) for the initializers (dense, sparse and struct) and the attribute tensors and struct values
 // of all graphs, those inside nodes and functions included, in file order. `path` is like `graph.initializer[3]`.
 template <typename Visit>
 class ValueWalk {
  public:
-  explicit ValueWalk(Visit visit) : visit_(std::move(visit)) {}
+  explicit ValueWalk(Visit visit, WalkedValues values = WalkedValues::kAll)
+      : visit_(std::move(visit)), all_(values == WalkedValues::kAll) {}
 
   void Model(const ir::ModelProto& model) {
     Path root;
@@ -47,10 +51,12 @@ class ValueWalk {
   }
 
   void Attribute(const ir::AttributeProto& attribute, const Path& path) {
-    if (attribute.has_t()) visit_(attribute.t(), path.Field("t"));
-    Each(attribute.tensors(), path, "tensors", visit_);
-    if (attribute.has_struct_()) visit_(attribute.struct_(), path.Field("struct"));
-    Each(attribute.structs(), path, "structs", visit_);
+    if (all_) {
+      if (attribute.has_t()) visit_(attribute.t(), path.Field("t"));
+      Each(attribute.tensors(), path, "tensors", visit_);
+      if (attribute.has_struct_()) visit_(attribute.struct_(), path.Field("struct"));
+      Each(attribute.structs(), path, "structs", visit_);
+    }
     if (attribute.has_g()) Graph(attribute.g(), path.Field("g"));
     for (int i = 0; i < attribute.graphs_size(); ++i) Graph(attribute.graphs(i), path.Index("graphs", i));
   }
@@ -61,11 +67,18 @@ class ValueWalk {
   }
 
   Visit visit_;
+  bool all_;
 };
 
 template <typename Visit>
 void ForEachValue(const ir::ModelProto& model, Visit visit) {
   ValueWalk<Visit>(std::move(visit)).Model(model);
+}
+
+// The same for initializers alone, those of graphs inside nodes included.
+template <typename Visit>
+void ForEachInitializer(const ir::ModelProto& model, Visit visit) {
+  ValueWalk<Visit>(std::move(visit), WalkedValues::kInitializers).Model(model);
 }
 
 }  // namespace tessera

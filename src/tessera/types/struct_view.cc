@@ -42,6 +42,16 @@ std::optional<std::span<const uint8_t>> LeafView::Contiguous() const {
   return bytes_.subspan(start / 8, CeilDiv(count_ * leaf_->bits, 8));
 }
 
+const uint8_t* LeafView::ByteAddress() const {
+  const uint64_t start = leaf_->bit_offset - base_bit_;
+  const bool whole_elements = leaf_->bits % 8 == 0 && (!leaf_->component || leaf_->bits == BitWidth(leaf_->type));
+  if (count_ == 0 || start % 8 != 0 || !whole_elements) return nullptr;
+  for (size_t i = 0; i < leaf_->dims.size(); ++i) {
+    if (leaf_->dims[i] != 1 && leaf_->bit_strides[i] % 8 != 0) return nullptr;
+  }
+  return bytes_.data() + start / 8;
+}
+
 Result<void> LeafView::Unpack(uint64_t first, uint64_t count, std::span<uint8_t> out) const {
   const uint32_t out_bytes = UnpackedBytes(leaf_->type);
   if (first > count_ || count > count_ - first) {
