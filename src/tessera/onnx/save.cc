@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <optional>
 #include <set>
 #include <string>
@@ -90,6 +91,7 @@ Result<std::string> Skeleton(const ir::ModelProto& model) {
                 "raw_data or external data instead of float_data and its like");
   }
   std::string skeleton;
+  google::protobuf::LogSilencer silencer;  // strings that are not UTF-8 are kept, not commented on
   if (!model.SerializePartialToString(&skeleton)) return Fail(ErrorCode::kWireSize, "", "protobuf cannot serialize it");
   return skeleton;
 }
