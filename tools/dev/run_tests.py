@@ -9,6 +9,7 @@ test are failures too.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import re
@@ -168,11 +169,19 @@ def summarize(tests: list[Result]) -> int:
     return 1 if by["failed"] or not by["passed"] else 0
 
 
+def set_onnx_models() -> None:
+    """Tells the C++ tests where this Python's onnx package has its models, as files to load and save."""
+    spec = importlib.util.find_spec("onnx")
+    if spec is not None and spec.submodule_search_locations:
+        os.environ.setdefault("TESSERA_ONNX_MODELS", spec.submodule_search_locations[0])
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pytest", action="store_true")
     parser.add_argument("builds", nargs="*", type=Path)
     options = parser.parse_args(arguments)
+    set_onnx_models()
     jobs = [pytest_job()] if options.pytest else []  # first: it is the longest
     for build in options.builds:
         jobs += ctest_jobs(build)
