@@ -25,7 +25,7 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
 Result<void> Bind(const std::string& assignment, NotationOptions* options) {
   size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0) {
-    return Fail(ErrorCode::kArgument, "--set " + assignment, "is not an assignment", "NAME=INTEGER or NAME=@file.npy");
+    return Fail(ErrorCode::kArgument, "--set " + assignment, "is not an assignment", "NAME=LITERAL or NAME=@file.npy");
   }
   std::string name = assignment.substr(0, equals);
   std::string value = assignment.substr(equals + 1);
@@ -33,12 +33,12 @@ Result<void> Bind(const std::string& assignment, NotationOptions* options) {
     TESSERA_ASSIGN(options->parameters[name], LoadNpy(value.substr(1)));
     return {};
   }
-  std::optional<int64_t> number = ParseInteger(value);
-  if (!number) {
-    return Fail(ErrorCode::kArgument, "--set " + assignment, Quoted(value) + " is not a whole number",
-                "NAME=INTEGER or NAME=@file.npy");
+  if (value.empty()) {
+    return Fail(ErrorCode::kArgument, "--set " + assignment, "has no value", "NAME=LITERAL or NAME=@file.npy");
   }
-  options->parameters[name] = *number;
+  // What is no integer is a literal of the constant's type, which is checked where it is used: 0.5, true, INT4.
+  if (std::optional<int64_t> number = ParseInteger(value)) options->parameters[name] = *number;
+  else options->parameters[name] = value;
   return {};
 }
 

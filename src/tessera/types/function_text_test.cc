@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tessera/types/notation.h"
-#include "tessera/types/random_type.h"
+#include "tessera/types/testing/random_type.h"
 
 namespace tessera {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "tessera/types/element_type.h"
 #include "tessera/types/element_value.h"
-#include "tessera/types/random_type.h"
+#include "tessera/types/testing/random_type.h"
 #include "tessera/types/type_table.h"
 
 namespace tessera {

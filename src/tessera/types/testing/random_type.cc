@@ -1,4 +1,4 @@
-#include "tessera/types/random_type.h"
+#include "tessera/types/testing/random_type.h"
 
 #include <algorithm>
 #include <bit>
