@@ -92,7 +92,7 @@ uint64_t EncodeFloat(ElementType type, double value, Overflow overflow) {
   bool negative = std::signbit(value);
   if (std::isnan(value)) {
     uint64_t nan = NanCode(f, c);
-    bool keeps_sign = f.specials == FloatSpecials::kNone && negative;
+    bool keeps_sign = f.specials != FloatSpecials::kNanIsNegativeZero && negative;
     return keeps_sign ? c.sign | nan : nan;
   }
   if (f.specials == FloatSpecials::kExponentOnly) {

@@ -21,7 +21,7 @@ enum class Overflow : uint8_t { kSaturate, kOverflow };
 double DecodeFloat(ElementType type, uint64_t code);
 
 // The code nearest to `value`, ties to the even code. -0 keeps its sign where the type has one. NaN becomes the type's
-// canonical NaN; FLOAT4E2M1 and FLOAT6, which have none, take the largest finite value of its sign (what ml_dtypes and
+// canonical NaN with the sign of `value` (where the type has one); FLOAT4E2M1 and FLOAT6, which have none, take the largest finite value of its sign (what ml_dtypes and
 // ONNX leave open, decided here). FLOAT8E8M0, which has only powers of two, rounds to the nearer one, ties upwards (the
 // even mantissa of the two is always the larger power), its smallest code for everything below and its NaN for
 // negative values.
