@@ -210,16 +210,22 @@ std::string ElementList(const Constant& constant, ElementStyle style, int indent
   constexpr size_t kWrapAt = 100;
   const uint64_t count = CheckedProduct(constant.dims).value_or(0);
   const ElementType half = HalfOf(constant.type);
-  const bool as_code = style == ElementStyle::kOnnx && (IsWrittenAsCode(constant.type) || constant.type == ElementType::kBool);
+  // A BOOL code that is neither 0 nor 1 has no number.
+  auto as_code = [&](uint64_t code) {
+    return style == ElementStyle::kOnnx &&
+           (IsWrittenAsCode(constant.type) || (constant.type == ElementType::kBool && code <= 1));
+  };
   std::string text;
   size_t line_start = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    std::string element =
-        as_code ? std::to_string(LoadCode(constant.bytes, constant.type, i))
-        : half == constant.type
-            ? FormatElement(constant.type, LoadCode(constant.bytes, constant.type, i))
-            : fmt::format("complex({}, {})", FormatElement(half, LoadCode(constant.bytes, half, 2 * i)),
-                          FormatElement(half, LoadCode(constant.bytes, half, 2 * i + 1)));
+    std::string element;
+    if (half != constant.type) {
+      element = fmt::format("complex({}, {})", FormatElement(half, LoadCode(constant.bytes, half, 2 * i)),
+                            FormatElement(half, LoadCode(constant.bytes, half, 2 * i + 1)));
+    } else {
+      const uint64_t code = LoadCode(constant.bytes, constant.type, i);
+      element = as_code(code) ? std::to_string(code) : FormatElement(constant.type, code);
+    }
     if (i > 0) {
       text += ',';
       if (text.size() - line_start + element.size() + indent > kWrapAt) {

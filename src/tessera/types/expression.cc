@@ -136,6 +136,7 @@ class ExpressionParser {
       digits.remove_prefix(2);
       base = 16;
     }
+    if (digits.empty()) return lexer_.ErrorAt(token, ErrorCode::kSyntax, "0x has no digits", "hexadecimal digits");
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
     if (error != std::errc() || end != digits.data() + digits.size()) {
       return lexer_.ErrorAt(token, ErrorCode::kExpression, fmt::format("{} does not fit into 64 bits", Quoted(token.text)),

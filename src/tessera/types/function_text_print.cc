@@ -45,6 +45,12 @@ void AddText(std::string_view key, const std::optional<std::string>& value, std:
   if (value) parts->push_back(fmt::format("{}: {}", key, QuotedString(*value)));
 }
 
+// True if TensorText ends in brackets.
+bool HasExtras(const Constant& constant) {
+  return !HasWholeData(constant) || constant.storage == Constant::Storage::kRaw || constant.name ||
+         constant.doc_string || !constant.metadata.empty();
+}
+
 std::string TensorText(const Constant& constant, int indent) {
   std::string text = TypeText(constant.type);
   if (!constant.dims.empty()) text += fmt::format("[{}]", fmt::join(constant.dims, ","));
@@ -97,6 +103,9 @@ std::string AttributeText(const Attribute& attribute, int indent) {
       attribute.value);
   std::vector<std::string> extras;
   AddText("doc_string", attribute.doc_string, &extras);
+  // Behind a tensor the first brackets are the tensor's own.
+  const auto* constant = std::get_if<Constant>(&attribute.value);
+  if (constant != nullptr && !extras.empty() && !HasExtras(*constant)) text += " <>";
   return text + Angle(" ", extras);
 }
 
