@@ -3,6 +3,8 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "tessera/base/utf8.h"
+
 namespace tessera {
 namespace {
 
@@ -12,24 +14,6 @@ constexpr std::array kCodes = {
     TESSERA_ERROR_CODES(TESSERA_X)
 #undef TESSERA_X
 };
-
-// Length of the well-formed UTF-8 sequence at the start of `s`, 0 if there is none (Unicode 15, table 3-7).
-size_t Utf8Length(std::string_view s) {
-  auto byte = [&](size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
-  auto tail = [&](size_t i) { return byte(i) >= 0x80 && byte(i) <= 0xBF; };
-  unsigned c = byte(0);
-  if (c < 0x80) return 1;
-  if (c >= 0xC2 && c <= 0xDF) return tail(1) ? 2 : 0;
-  if (c >= 0xE0 && c <= 0xEF) {
-    bool second = c == 0xE0 ? byte(1) >= 0xA0 && byte(1) <= 0xBF : c == 0xED ? byte(1) >= 0x80 && byte(1) <= 0x9F : tail(1);
-    return second && tail(2) ? 3 : 0;
-  }
-  if (c >= 0xF0 && c <= 0xF4) {
-    bool second = c == 0xF0 ? byte(1) >= 0x90 && byte(1) <= 0xBF : c == 0xF4 ? byte(1) >= 0x80 && byte(1) <= 0x8F : tail(1);
-    return second && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
-}
 
 std::string Escaped(std::string_view text, size_t max_bytes) {
   std::string out;
@@ -73,6 +57,8 @@ std::string Path::Str() const {
   if (index_ >= 0) out += fmt::format("[{}]", index_);
   return out;
 }
+
+std::string Printable(std::string_view text) { return Escaped(text, text.size() * 4 + 1); }
 
 std::string Quoted(std::string_view text) { return "'" + Escaped(text, 120) + "'"; }
 

@@ -115,6 +115,9 @@ class Path {
   int64_t index_ = -1;
 };
 
+// `text` with control characters and bytes that are not UTF-8 escaped, for terminals.
+std::string Printable(std::string_view text);
+
 // `text` in single quotes, with control characters and bytes that are not UTF-8 escaped and long texts shortened, for
 // error messages.
 std::string Quoted(std::string_view text);

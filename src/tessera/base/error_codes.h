@@ -18,7 +18,8 @@
   X(kWireMalformed, "wire-malformed", kInput, "The bytes are not a protobuf message")                                 \
   X(kWireDepth, "wire-depth", kInput, "Messages are nested deeper than the limit")                                    \
   X(kWireSize, "wire-size", kInput, "A message is larger than protobuf can hold")                                     \
-  X(kNotAModel, "not-a-model", kInput, "The message has neither graph, functions nor struct types")                   \
+  X(kForeignData, "foreign-data", kInput, "A message refers to data of another model in memory")                       \
+  X(kNotAModel, "not-a-model", kInput, "The message has neither graph, functions, struct types nor compiled tensors") \
   X(kOneofConflict, "oneof-conflict", kFinding, "A message sets two members of a oneof; readers keep the last")       \
   /* External data */                                                                                                 \
   X(kExternalLocation, "external-location", kFinding, "A location is absent, empty, absolute or not a plain path")    \
@@ -89,6 +90,7 @@
   X(kLiteral, "literal", kInput, "A literal does not fit its element type")                                           \
   X(kParameterData, "parameter-data", kInput, "Data given for a parameter has the wrong type or count")               \
   /* Reading */                                                                                                       \
+  X(kNoSuchValue, "no-such-value", kInput, "A model has no initializer of that name")                                 \
   X(kNoSuchLeaf, "no-such-leaf", kInput, "A value has no leaf of that name")                                          \
   X(kReadRange, "read-range", kInput, "A read lies outside the leaf")                                                 \
   X(kUnsupported, "unsupported", kInput, "The request cannot be carried out for this value")

@@ -53,6 +53,8 @@ class FileWriter {
   FileWriter& operator=(FileWriter&& other) noexcept;
   ~FileWriter();
 
+  // Asks the file system for room, so that a full disk is found before hours of writing; one that cannot say says yes.
+  Result<void> Reserve(uint64_t bytes);
   Result<void> Write(std::span<const uint8_t> bytes);
   uint64_t bytes_written() const { return bytes_written_; }
   const std::filesystem::path& temporary_path() const { return temporary_; }
@@ -60,8 +62,8 @@ class FileWriter {
   // Syncs the content to the disk. Called by Commit; a second call does nothing.
   Result<void> Sync();
 
-  // Renames to `target` (in the same folder) and syncs the folder. With `replace` false it fails, and *exists is set,
-  // when something stands there. Errors: kFileWrite.
+  // Renames to `target` (in the same folder). With `replace` false it fails, and *exists is set, when something stands
+  // there. The new name survives a power failure once SyncFolder has run. Errors: kFileWrite; nothing was renamed then.
   Result<void> Commit(const std::filesystem::path& target, bool replace, bool* exists = nullptr);
 
  private:
@@ -73,12 +75,17 @@ class FileWriter {
   uint64_t bytes_written_ = 0;
 };
 
+// Makes the names in a folder survive a power failure. Errors: kFileWrite.
+Result<void> SyncFolder(const std::filesystem::path& folder);
+
 // Removes a file if it is there. Errors: kFileWrite.
 Result<void> RemoveFile(const std::filesystem::path& path);
 
 // For tests of crashes and full disks: called before every step that changes the disk, with the number of bytes that
-// it would write (0 for other steps); returns how many it may. nullptr switches it off.
+// it would write (0 for other steps); returns how many it may, or kFailFileStep to make the step fail as on a full disk.
+// nullptr switches it off. Not thread-safe.
 using FileStepHook = std::function<size_t(std::string_view step, size_t bytes)>;
+inline constexpr size_t kFailFileStep = SIZE_MAX;
 void SetFileStepHookForTest(FileStepHook hook);
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +12,7 @@
 #include "tessera/onnx/convert.h"
 #include "tessera/onnx/tensor.h"
 #include "tessera/types/element_value.h"
-#include "tessera/types/type_builders.h"
+#include "tessera/types/testing/type_builders.h"
 
 namespace tessera {
 namespace {
@@ -30,8 +31,10 @@ void SetTensorType(E type, const std::vector<int64_t>& dims, ir::TypeProto* prot
 }
 constexpr int32_t kAny = -1;
 void SetStructType(int32_t index, ir::TypeProto* proto) {
-  if (index == kAny) proto->mutable_struct_type();
-  else proto->mutable_struct_type()->set_type_index(index);
+  if (index == kAny)
+    proto->mutable_struct_type();
+  else
+    proto->mutable_struct_type()->set_type_index(index);
 }
 
 void SetStruct(const std::string& name, int32_t type, std::string bytes, ir::StructProto* value) {
@@ -218,12 +221,11 @@ std::vector<Pair> Pairs() {
        },
        [](F f) { f->spare()->mutable_struct_type()->clear_structure(); }},
       {"PayloadShort", ErrorCode::kPayloadSize, weight, Same, [](F f) { f->weight()->mutable_raw_data()->pop_back(); }},
-      {"PayloadLong", ErrorCode::kPayloadSize, weight, Same, [](F f) { f->weight()->mutable_raw_data()->push_back(0); }},
+      {"PayloadLong", ErrorCode::kPayloadSize, weight, Same,
+       [](F f) { f->weight()->mutable_raw_data()->push_back(0); }},
       {"PayloadAbsent", ErrorCode::kPayloadSize, weight, Same, [](F f) { f->weight()->clear_raw_data(); }},
       {"PayloadLimit", ErrorCode::kLimitPayload, spare, [](F f) { f->options.limits.payload_bytes = 16; },
-       [](F f) {
-         f->spare()->set_raw_data(std::string(17, 'x'));
-       }},
+       [](F f) { f->spare()->set_raw_data(std::string(17, 'x')); }},
       {"PayloadOfABitSize", ErrorCode::kSizeBits, "struct_types[2]",
        [](F f) { ToProto(Declare("nibbles", Array(E::kInt4, {2})), f->model.add_struct_types()); },
        [](F f) { f->model.mutable_struct_types(2)->mutable_array()->set_dimension(0, 3); }},
@@ -254,13 +256,29 @@ std::vector<Pair> Pairs() {
       {"StaticTypeInContainers", ErrorCode::kTypeIndex,
        "graph.input[0].type.sequence_type.elem_type.map_type.value_type.optional_type.elem_type.struct_type.type_index",
        [](F f) {
-         ir::TypeProto* inner = f->graph()->mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type()
-                                    ->mutable_map_type()->mutable_value_type()->mutable_optional_type()->mutable_elem_type();
+         ir::TypeProto* inner = f->graph()
+                                    ->mutable_input(0)
+                                    ->mutable_type()
+                                    ->mutable_sequence_type()
+                                    ->mutable_elem_type()
+                                    ->mutable_map_type()
+                                    ->mutable_value_type()
+                                    ->mutable_optional_type()
+                                    ->mutable_elem_type();
          SetStructType(1, inner);
        },
        [](F f) {
-         f->graph()->mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_map_type()
-             ->mutable_value_type()->mutable_optional_type()->mutable_elem_type()->mutable_struct_type()->set_type_index(9);
+         f->graph()
+             ->mutable_input(0)
+             ->mutable_type()
+             ->mutable_sequence_type()
+             ->mutable_elem_type()
+             ->mutable_map_type()
+             ->mutable_value_type()
+             ->mutable_optional_type()
+             ->mutable_elem_type()
+             ->mutable_struct_type()
+             ->set_type_index(9);
        }},
       {"StaticTypeDeep", ErrorCode::kLimitDepth, "graph.input[0].type.sequence_type.elem_type.sequence_type.elem_type",
        [](F f) {
@@ -271,7 +289,8 @@ std::vector<Pair> Pairs() {
          SetTensorType(E::kFloat, {}, input->mutable_type()->mutable_sequence_type()->mutable_elem_type());
        },
        [](F f) {
-         ir::TypeProto* inner = f->graph()->mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type();
+         ir::TypeProto* inner =
+             f->graph()->mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type();
          SetTensorType(E::kFloat, {}, inner->mutable_sequence_type()->mutable_elem_type());
        }},
       // Attributes
@@ -304,7 +323,8 @@ std::vector<Pair> Pairs() {
        }},
       {"StructInTraining", ErrorCode::kPayloadSize, "training_info[0].algorithm.struct_initializer[0] 't'",
        [](F f) {
-         SetStruct("t", 0, std::string(6, 'x'), f->model.add_training_info()->mutable_algorithm()->add_struct_initializer());
+         SetStruct("t", 0, std::string(6, 'x'),
+                   f->model.add_training_info()->mutable_algorithm()->add_struct_initializer());
        },
        [](F f) {
          f->model.mutable_training_info(0)->mutable_algorithm()->mutable_struct_initializer(0)->set_raw_data("12345");
@@ -328,11 +348,17 @@ std::vector<Pair> Pairs() {
        [](F f) { SetStructType(1, f->graph()->mutable_input(0)->mutable_type()); }},
       {"DecodedType", ErrorCode::kDecodeNode, "graph.node[0].output[0]", Same,
        [](F f) {
-         f->graph()->mutable_value_info(0)->mutable_type()->mutable_tensor_type()->set_elem_type(ir::TensorProto::DOUBLE);
+         f->graph()->mutable_value_info(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
+             ir::TensorProto::DOUBLE);
        }},
       {"DecodedShape", ErrorCode::kDecodeNode, "graph.node[0].output[0]", Same,
        [](F f) {
-         f->graph()->mutable_value_info(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)
+         f->graph()
+             ->mutable_value_info(0)
+             ->mutable_type()
+             ->mutable_tensor_type()
+             ->mutable_shape()
+             ->mutable_dim(0)
              ->set_dim_value(5);
        }},
       {"DecodedRank", ErrorCode::kDecodeNode, "graph.node[0].output[0]", Same,
@@ -359,7 +385,9 @@ std::vector<Pair> Pairs() {
        [](F f) { ElementwiseTensor(E::kFloat, [](ir::TensorProto* t) { t->add_float_data(1); }, f); },
        [](F f) { f->graph()->mutable_initializer(1)->add_int64_data(1); }},
       {"TensorTwice", ErrorCode::kTensorField, bias, Same,
-       [](F f) { for (int i = 0; i < 4; ++i) f->bias()->add_float_data(0); }},
+       [](F f) {
+         for (int i = 0; i < 4; ++i) f->bias()->add_float_data(0);
+       }},
       {"TensorOfStringsRaw", ErrorCode::kTensorField, eps,
        [](F f) { ElementwiseTensor(E::kString, [](ir::TensorProto* t) { t->add_string_data("x"); }, f); },
        [](F f) { f->graph()->mutable_initializer(1)->set_raw_data("x"); }},
@@ -424,7 +452,8 @@ std::vector<Pair> Pairs() {
        [](F f) { f->bias()->set_raw_data(std::string(16, '\0')); }},
       {"StructInlineToo", ErrorCode::kExternalInline, weight, ExternalWeight,
        [](F f) { f->weight()->set_raw_data(std::string(6, '\0')); }},
-      {"OrphanAtTheEnd", ErrorCode::kExternalOrphan, "$FOLDER/bias.bin", ExternalBias, [](F f) { f->Write("bias.bin", 17); }},
+      {"OrphanAtTheEnd", ErrorCode::kExternalOrphan, "$FOLDER/bias.bin", ExternalBias,
+       [](F f) { f->Write("bias.bin", 17); }},
       {"ExternalTensorSize", ErrorCode::kTensorSize, bias, ExternalBias,
        [](F f) { f->bias()->mutable_external_data(2)->set_value("15"); }},
       {"ExternalStrings", ErrorCode::kTensorType, bias, ExternalBias,
@@ -506,7 +535,8 @@ void SetPages(ir::SequenceProto* pages) {
 
 Values ValidValues() {
   Values v;
-  ToProto(Structure("int4", {Part("codes", Array(E::kInt4, {8})), Part("scale", E::kFloat16)}), v.model.add_struct_types());
+  ToProto(Structure("int4", {Part("codes", Array(E::kInt4, {8})), Part("scale", E::kFloat16)}),
+          v.model.add_struct_types());
   ToProto(Declare("fp8", Array(E::kFloat8E4M3FN, {8})), v.model.add_struct_types());
   auto input = [&](const std::string& name) {
     ir::ValueInfoProto* info = v.model.mutable_graph()->add_input();
@@ -520,8 +550,12 @@ Values ValidValues() {
   entry->set_value("int4,fp8");
   SetPages(&v.pages);
 
-  SetStructType(kAny, input("nested")->mutable_type()->mutable_sequence_type()->mutable_elem_type()
-                          ->mutable_sequence_type()->mutable_elem_type());
+  SetStructType(kAny, input("nested")
+                          ->mutable_type()
+                          ->mutable_sequence_type()
+                          ->mutable_elem_type()
+                          ->mutable_sequence_type()
+                          ->mutable_elem_type());
   v.nested.set_elem_type(ir::SequenceProto::SEQUENCE);
   SetPages(v.nested.add_sequence_values());
 
@@ -545,7 +579,8 @@ Values ValidValues() {
   v.names.add_string_keys("b");
   v.names.mutable_values()->set_elem_type(ir::SequenceProto::STRUCT);
   SetStructType(1, v.names.mutable_values()->mutable_value_type());
-  for (int i = 0; i < 2; ++i) SetStruct("", 1, std::string(kFp8Page, 'c'), v.names.mutable_values()->add_struct_values());
+  for (int i = 0; i < 2; ++i)
+    SetStruct("", 1, std::string(kFp8Page, 'c'), v.names.mutable_values()->add_struct_values());
 
   for (const char* name : {"page", "none"}) {
     SetStructType(0, input(name)->mutable_type()->mutable_optional_type()->mutable_elem_type());
@@ -572,10 +607,12 @@ std::ostream& operator<<(std::ostream& out, const ValuePair& pair) { return out 
 std::vector<ValuePair> ValuePairs() {
   using V = Values*;
   return {
-      {"SequenceWithoutValueType", ErrorCode::kContainerType, "pages.value_type", [](V v) { v->pages.clear_value_type(); }},
+      {"SequenceWithoutValueType", ErrorCode::kContainerType, "pages.value_type",
+       [](V v) { v->pages.clear_value_type(); }},
       {"MapWithoutValueType", ErrorCode::kContainerType, "cache.values.value_type",
        [](V v) { v->cache.mutable_values()->clear_value_type(); }},
-      {"OptionalWithoutValueType", ErrorCode::kContainerType, "page.value_type", [](V v) { v->page.clear_value_type(); }},
+      {"OptionalWithoutValueType", ErrorCode::kContainerType, "page.value_type",
+       [](V v) { v->page.clear_value_type(); }},
       {"EmptyOptionalWithoutValueType", ErrorCode::kContainerType, "none.value_type",
        [](V v) { v->none.clear_value_type(); }},
       {"ValueTypeIsATensor", ErrorCode::kContainerType, "pages.value_type",
@@ -595,10 +632,13 @@ std::vector<ValuePair> ValuePairs() {
       {"StructsInASequenceOfSequences", ErrorCode::kContainerElement, "nested.struct_values",
        [](V v) { SetStruct("", 0, std::string(kInt4Page, 'x'), v->nested.add_struct_values()); }},
       {"MoreKeysThanValues", ErrorCode::kContainerElement, "cache", [](V v) { v->cache.add_keys(8); }},
-      {"FewerKeysThanValues", ErrorCode::kContainerElement, "names", [](V v) { v->names.mutable_string_keys()->RemoveLast(); }},
+      {"FewerKeysThanValues", ErrorCode::kContainerElement, "names",
+       [](V v) { v->names.mutable_string_keys()->RemoveLast(); }},
       {"KeyTwice", ErrorCode::kContainerElement, "cache.keys", [](V v) { v->cache.set_keys(1, 7); }},
-      {"StringKeyTwice", ErrorCode::kContainerElement, "names.string_keys", [](V v) { v->names.set_string_keys(1, "a"); }},
-      {"KeyType", ErrorCode::kValueStaticType, "cache.key_type", [](V v) { v->cache.set_key_type(ir::TensorProto::INT32); }},
+      {"StringKeyTwice", ErrorCode::kContainerElement, "names.string_keys",
+       [](V v) { v->names.set_string_keys(1, "a"); }},
+      {"KeyType", ErrorCode::kValueStaticType, "cache.key_type",
+       [](V v) { v->cache.set_key_type(ir::TensorProto::INT32); }},
       {"PageThatIsNotAllowed", ErrorCode::kValueStaticType, "pages.struct_values[1] 'p1'",
        [](V v) { v->model.mutable_graph()->mutable_input(0)->mutable_metadata_props(0)->set_value("int4"); }},
       {"PageOfAnotherType", ErrorCode::kValueStaticType, "page.struct_value 'p'",
@@ -799,8 +839,9 @@ TEST(CheckModel, BothMembersOfAOneof) {
   SetTensor("", E::kUint8, {}, "x", with_constant.mutable_constant());
   auto types = [&](const std::string& content) { return field(1200, field(8, "two") + field(2, field(1, content))); };
   EXPECT_TRUE(None(check(model.SerializeAsString() + types(with_type.SerializeAsString()))));
-  EXPECT_TRUE(Only(check(model.SerializeAsString() + types(with_constant.SerializeAsString() + with_type.SerializeAsString())),
-                   ErrorCode::kFieldContent, "struct_types[2].structure.field[0]"));
+  EXPECT_TRUE(
+      Only(check(model.SerializeAsString() + types(with_constant.SerializeAsString() + with_type.SerializeAsString())),
+           ErrorCode::kFieldContent, "struct_types[2].structure.field[0]"));
 
   ir::TypeProto tensor_type;
   SetTensorType(E::kUint8, {}, &tensor_type);
@@ -812,8 +853,9 @@ TEST(CheckModel, BothMembersOfAOneof) {
   const std::string value_info = info.SerializeAsString();
   auto input = [&](const std::string& type) { return field(7, field(11, value_info + field(2, type))); };
   EXPECT_TRUE(None(check(model.SerializeAsString() + input(tensor_type.SerializeAsString()))));
-  EXPECT_TRUE(Only(check(model.SerializeAsString() + input(tensor_type.SerializeAsString() + sequence_type.SerializeAsString())),
-                   ErrorCode::kOneofConflict, "graph.input[0].type"));
+  EXPECT_TRUE(Only(
+      check(model.SerializeAsString() + input(tensor_type.SerializeAsString() + sequence_type.SerializeAsString())),
+      ErrorCode::kOneofConflict, "graph.input[0].type"));
 }
 
 // A struct value that a node produces needs no value_info, and a function's inputs have the types of its call.
@@ -924,8 +966,8 @@ Node IntsConstant(const std::string& name, std::vector<int64_t> values) {
 
 // One page for [2, 32, 128, 128]: keys and values, 32 heads, 128 positions of 128 numbers.
 StructType Int4Page() {
-  StructType type = Structure("kv_int4", {Part("codes", Array(E::kInt4, {2, 32, 128, 128})),
-                                          Part("scales", Array(E::kFloat16, {2, 32, 128}))});
+  StructType type = Structure(
+      "kv_int4", {Part("codes", Array(E::kInt4, {2, 32, 128, 128})), Part("scales", Array(E::kFloat16, {2, 32, 128}))});
   Function f;
   f.opset_imports = {{"", 21}};
   f.inputs = {"codes", "scales"};
@@ -973,8 +1015,8 @@ TEST(Containers, PagedKvCacheWithPagesInTwoFormats) {
 
   // Layer 7 has a page in each format.
   std::vector<uint8_t> int4(540'672);
-  int4[524'287] = 0x80;                      // the last code, -8
-  int4[540'671] = 0x3C, int4[540'670] = 0;   // its scale, 1.0
+  int4[524'287] = 0x80;                     // the last code, -8
+  int4[540'671] = 0x3C, int4[540'670] = 0;  // its scale, 1.0
   std::vector<uint8_t> fp8(1'048'576);
   fp8[128] = 0x7E;  // [0, 0, 1, 0] = 448
   ir::MapProto cache;
@@ -1018,17 +1060,18 @@ TEST(Containers, Stq10) {
     return Tensor(E::kInt32, std::move(dims), bytes);
   };
   File file;
-  ToProto(Structure("STQ1_0_BLOCK_256", {Part("code", Array(E::kUint4, {64})), Part("sign", Array(E::kUint8, {8})),
-                                         Part("scale", Array(E::kFloat16, {1})), Const("field_roles", int32({3}, {6, 1, 2})),
-                                         Const("block_size", int32({}, {256}))}),
+  ToProto(Structure("STQ1_0_BLOCK_256",
+                    {Part("code", Array(E::kUint4, {64})), Part("sign", Array(E::kUint8, {8})),
+                     Part("scale", Array(E::kFloat16, {1})), Const("field_roles", int32({3}, {6, 1, 2})),
+                     Const("block_size", int32({}, {256}))}),
           file.model.add_struct_types());
   ToProto(Structure("STQ1_0", {Part("blocks", Array(Ref(2), {3})),
                                Const("codebook", Tensor(E::kFloat, {32, 4}, std::vector<uint8_t>(512, 0x3F)))}),
           file.model.add_struct_types());
   std::string bytes(3 * 42, '\0');
-  bytes[42] = 0x21;        // block 1: codes 1, 2
+  bytes[42] = 0x21;         // block 1: codes 1, 2
   bytes[42 + 32] = '\x80';  // the sign of code 7
-  bytes[42 + 41] = 0x3C;   // scale 1.0
+  bytes[42 + 41] = 0x3C;    // scale 1.0
   SetStruct("stq", 3, bytes, file.graph()->add_struct_initializer());
   ASSERT_TRUE(None(file.Check()));
 

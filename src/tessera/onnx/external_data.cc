@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -20,6 +21,10 @@ Result<uint64_t> ParseNumber(const std::string& text, std::string_view key, std:
                 "a decimal number below 2^64");
   }
   return value;
+}
+
+tl::unexpected<Error> Twice(std::string_view key, std::string_view where) {
+  return Fail(ErrorCode::kExternalNumber, std::string(where), fmt::format("has two entries {}", key), "one");
 }
 
 // What is wrong with a location as a text, before any file is looked at; "" if nothing is.
@@ -48,17 +53,19 @@ bool ClimbsOut(std::string_view location) {
   return false;
 }
 
+}  // namespace
+
 bool IsBelow(const fs::path& path, const fs::path& folder) {
   if (folder.empty()) return false;
   auto [in_folder, in_path] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return in_folder == folder.end() && in_path != path.end();
 }
 
-}  // namespace
-
 Result<DataSegment> ParseTensorData(const ExternalEntries& entries, uint64_t needed_bytes, std::string_view where) {
   DataSegment segment;
   bool has_location = false;
+  bool has_offset = false;
+  bool has_length = false;
   segment.length = needed_bytes;
   for (const ir::StringStringEntryProto& entry : entries) {
     if (entry.key() == "location") {
@@ -68,8 +75,10 @@ Result<DataSegment> ParseTensorData(const ExternalEntries& entries, uint64_t nee
       segment.location = entry.value();
       has_location = true;
     } else if (entry.key() == "offset") {
+      if (std::exchange(has_offset, true)) return Twice("offset", where);
       TESSERA_ASSIGN(segment.offset, ParseNumber(entry.value(), "offset", where));
     } else if (entry.key() == "length") {
+      if (std::exchange(has_length, true)) return Twice("length", where);
       TESSERA_ASSIGN(segment.length, ParseNumber(entry.value(), "length", where));
       // Some writers put 0 where they do not know the length.
       if (segment.length == 0) segment.length = needed_bytes;
@@ -84,10 +93,12 @@ Result<DataSegment> ParseTensorData(const ExternalEntries& entries, uint64_t nee
 
 Result<std::vector<DataSegment>> ParseStructData(const ExternalEntries& entries, std::string_view where) {
   std::vector<DataSegment> segments;
+  std::vector<bool> has_offset;
   std::vector<bool> has_length;
   for (const ir::StringStringEntryProto& entry : entries) {
     if (entry.key() == "location") {
       segments.push_back({entry.value(), 0, 0});
+      has_offset.push_back(false);
       has_length.push_back(false);
     } else if (entry.key() == "offset" || entry.key() == "length") {
       if (segments.empty()) {
@@ -96,8 +107,11 @@ Result<std::vector<DataSegment>> ParseStructData(const ExternalEntries& entries,
       }
       TESSERA_ASSIGN(uint64_t number, ParseNumber(entry.value(), entry.key(), where));
       if (entry.key() == "offset") {
+        if (has_offset.back()) return Twice("offset", where);
         segments.back().offset = number;
+        has_offset.back() = true;
       } else {
+        if (has_length.back()) return Twice("length", where);
         segments.back().length = number;
         has_length.back() = true;
       }
@@ -155,6 +169,14 @@ Result<fs::path> DataFolder::Resolve(std::string_view location, std::string_view
   }
   std::error_code error;
   fs::path real = fs::canonical(path, error);
+  if (error && !real_file_folder_.empty() && real_file_folder_ != real_folder_) {
+    std::error_code elsewhere;
+    fs::path beside_real_file = fs::canonical(real_file_folder_ / fs::path(location), elsewhere);
+    if (!elsewhere) {
+      real = std::move(beside_real_file);
+      error.clear();
+    }
+  }
   if (error) {
     return Fail(ErrorCode::kExternalMissing, std::string(where),
                 fmt::format("data file {}: {}", path.string(), error.message()), "a file");

@@ -35,6 +35,9 @@ Result<std::vector<DataSegment>> ParseStructData(const ExternalEntries& entries,
 // Replaces the entries by those of one segment.
 void SetExternalEntries(const DataSegment& segment, ExternalEntries* entries);
 
+// True if `path` lies below `folder`. Both without links and dots.
+bool IsBelow(const std::filesystem::path& path, const std::filesystem::path& folder);
+
 // The folder that a model's data files must lie in: that of the path the model was opened by, or that of its real path
 // after links (a download cache in which model and data both link into one folder of blobs).
 class DataFolder {
@@ -44,8 +47,10 @@ class DataFolder {
   DataFolder(const std::filesystem::path& model, bool is_folder);
 
   const std::filesystem::path& path() const { return folder_; }
+  const std::filesystem::path& real_path() const { return real_folder_; }  // "" if there is no such folder
 
-  // The real path of the file that a location names; nothing is opened.
+  // The real path of the file that a location names, sought in the folder of the model's path and then in that of its
+  // real path; nothing is opened.
   // Errors: kExternalLocation, kExternalEscape, kExternalMissing, which name the resolved path and the folder.
   Result<std::filesystem::path> Resolve(std::string_view location, std::string_view where) const;
 

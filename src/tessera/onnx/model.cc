@@ -1,8 +1,10 @@
 #include "tessera/onnx/model.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>
+#include <random>
 #include <utility>
 
 #include "tessera/base/checked.h"
@@ -19,7 +21,7 @@ bool ParseQuietly(const std::string& bytes, uint32_t depth, google::protobuf::Me
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
   // Ours, checked by the wire pass, speaks first.
-  stream.SetRecursionLimit(static_cast<int>(std::min<uint32_t>(depth, 1u << 20)) + 16);
+  stream.SetRecursionLimit(static_cast<int>(std::min(depth, kMostMessageDepth)) + 16);
   return message->ParsePartialFromCodedStream(&stream) && stream.ConsumedEntireMessage();
 }
 
@@ -27,8 +29,9 @@ bool ParseQuietly(const std::string& bytes, uint32_t depth, google::protobuf::Me
 
 Result<std::vector<std::span<const uint8_t>>> ParseCut(std::span<const uint8_t> bytes, const LoadOptions& options,
                                                        google::protobuf::Message* message,
-                                                       std::vector<Error>* conflicts) {
-  TESSERA_ASSIGN(CutMessage cut, Cut(bytes, message->GetDescriptor(), {options.limits.message_depth, options.inline_bytes}));
+                                                       std::vector<Error>* conflicts, uint64_t owner) {
+  const CutOptions cut_options{options.limits.message_depth, options.inline_bytes, owner};
+  TESSERA_ASSIGN(CutMessage cut, Cut(bytes, message->GetDescriptor(), cut_options));
   if (!ParseQuietly(cut.skeleton, options.limits.message_depth, message)) {
     return Fail(ErrorCode::kWireMalformed, "", "protobuf cannot parse it", "an ONNX (protobuf) file");
   }
@@ -36,34 +39,46 @@ Result<std::vector<std::span<const uint8_t>>> ParseCut(std::span<const uint8_t> 
   return std::move(cut.cuts);
 }
 
+namespace {
+
+uint64_t RandomId() {
+  std::random_device random;
+  return uint64_t{random()} << 32 | random();
+}
+
+}  // namespace
+
+Model::State::State() : id(RandomId()) {}
+
 std::span<const uint8_t> Model::State::Raw(const std::string& raw_data) const {
-  std::optional<uint64_t> index = PlaceholderIndex(raw_data);
-  if (index && *index < cuts.size()) return cuts[*index];
+  std::optional<Placeholder> placeholder = Placeholder::Parse(raw_data);
+  if (placeholder && placeholder->owner == id && placeholder->index < cuts.size()) return cuts[placeholder->index];
   return {reinterpret_cast<const uint8_t*>(raw_data.data()), raw_data.size()};
 }
 
 std::string Model::State::Adopt(std::vector<uint8_t> data) {
   owned.push_back(std::move(data));
   cuts.emplace_back(owned.back());
-  return Placeholder(cuts.size() - 1);
+  return Placeholder{id, cuts.size() - 1}.Bytes();
+}
+
+std::shared_ptr<const MappedFile> Model::State::Mapped(const std::string& location) {
+  std::lock_guard lock(mutex);
+  auto found = data_files.find(location);
+  return found == data_files.end() ? nullptr : found->second;
 }
 
 Result<std::span<const uint8_t>> Model::State::Map(const DataSegment& segment, std::string_view where) {
-  TESSERA_ASSIGN(std::filesystem::path real, folder.Resolve(segment.location, where));
-  std::shared_ptr<const MappedFile> data;
-  {
-    std::lock_guard lock(mutex);
-    std::shared_ptr<const MappedFile>& slot = data_files[real];
-    if (slot == nullptr) {
-      Result<std::shared_ptr<const MappedFile>> opened = MappedFile::Open(real);
-      if (!opened) {
-        data_files.erase(real);
-        return Fail(opened.error().code, std::string(where), opened.error().where + ": " + opened.error().what,
-                    opened.error().fix);
-      }
-      slot = *std::move(opened);
+  std::shared_ptr<const MappedFile> data = Mapped(segment.location);
+  if (data == nullptr) {
+    TESSERA_ASSIGN(std::filesystem::path real, folder.Resolve(segment.location, where));
+    Result<std::shared_ptr<const MappedFile>> opened = MappedFile::Open(real);
+    if (!opened) {
+      return Fail(opened.error().code, std::string(where), opened.error().where + ": " + opened.error().what,
+                  opened.error().fix);
     }
-    data = slot;
+    std::lock_guard lock(mutex);
+    data = data_files.emplace(segment.location, *std::move(opened)).first->second;  // another thread may have been first
   }
   std::optional<uint64_t> end = CheckedAdd(segment.offset, segment.length);
   if (!end || *end > data->bytes().size()) {
@@ -75,7 +90,7 @@ Result<std::span<const uint8_t>> Model::State::Map(const DataSegment& segment, s
   return data->bytes().subspan(segment.offset, segment.length);
 }
 
-Model::Model(ir::ModelProto proto, std::filesystem::path folder) : state_(std::make_unique<State>()) {
+Model::Model(ir::ModelProto proto, const std::filesystem::path& folder) : state_(std::make_unique<State>()) {
   state_->proto = std::move(proto);
   state_->folder = DataFolder(folder, true);
 }
@@ -108,11 +123,12 @@ Result<Model> Model::FromBytes(std::vector<uint8_t> bytes, const std::filesystem
 }
 
 Result<void> Model::Parse(std::span<const uint8_t> bytes, const LoadOptions& options) {
-  TESSERA_ASSIGN(state_->cuts, ParseCut(bytes, options, &state_->proto, &state_->conflicts));
+  TESSERA_ASSIGN(state_->cuts, ParseCut(bytes, options, &state_->proto, &state_->conflicts, state_->id));
   const ir::ModelProto& proto = state_->proto;
   if (!proto.has_graph() && proto.functions_size() == 0 && proto.struct_types_size() == 0 &&
       proto.compiled_tensors_size() == 0) {
-    return Fail(ErrorCode::kNotAModel, "", "has neither a graph nor functions nor struct types", "an ONNX model");
+    return Fail(ErrorCode::kNotAModel, "", "has neither a graph nor functions, struct types or compiled tensors",
+                "an ONNX model");
   }
   return {};
 }
@@ -145,10 +161,15 @@ DataSegment InlineSegment(std::span<const uint8_t> raw, const MappedFile* file) 
   return segment;
 }
 
+tl::unexpected<Error> BothPlaces(std::string_view where) {
+  return Fail(ErrorCode::kExternalInline, std::string(where), "has both raw_data and external data", "one of the two");
+}
+
 }  // namespace
 
 Result<std::vector<DataSegment>> Model::Segments(const ir::TensorProto& tensor, std::string_view where) const {
   if (!IsExternal(tensor)) return std::vector{InlineSegment(RawData(tensor), state_->file.get())};
+  if (!tensor.raw_data().empty()) return BothPlaces(where);
   TESSERA_ASSIGN(TensorFacts facts, FactsOf(tensor, where));
   TESSERA_ASSIGN(DataSegment segment, ParseTensorData(tensor.external_data(), facts.bytes, where));
   return std::vector{std::move(segment)};
@@ -156,12 +177,18 @@ Result<std::vector<DataSegment>> Model::Segments(const ir::TensorProto& tensor, 
 
 Result<std::vector<DataSegment>> Model::Segments(const ir::StructProto& value, std::string_view where) const {
   if (value.external_data_size() == 0) return std::vector{InlineSegment(RawData(value), state_->file.get())};
+  if (!value.raw_data().empty()) return BothPlaces(where);
   return ParseStructData(value.external_data(), where);
 }
 
 Result<std::span<const uint8_t>> Model::Bytes(const ir::TensorProto& tensor, std::string_view where) const {
   if (!IsExternal(tensor)) return RawData(tensor);
+  TESSERA_ASSIGN(TensorFacts facts, FactsOf(tensor, where));
   TESSERA_ASSIGN(std::vector<DataSegment> segments, Segments(tensor, where));
+  if (segments[0].length != facts.bytes) {
+    return Fail(ErrorCode::kTensorSize, std::string(where), fmt::format("external data has length {}", segments[0].length),
+                fmt::format("{}, which type and dimensions need", facts.bytes));
+  }
   return state_->Map(segments[0], where);
 }
 
@@ -177,6 +204,7 @@ Result<Payload> Model::Bytes(const ir::StructProto& value, std::string_view wher
 }
 
 Result<uint64_t> Model::DataFileSize(std::string_view location, std::string_view where) const {
+  if (auto mapped = state_->Mapped(std::string(location))) return mapped->bytes().size();
   TESSERA_ASSIGN(std::filesystem::path real, state_->folder.Resolve(location, where));
   std::error_code error;
   uint64_t size = std::filesystem::file_size(real, error);

@@ -3,6 +3,9 @@
 //
 // A Model owns its messages and keeps the files that it maps open. A file replaced by rename stays readable here; one
 // truncated in place by another program does not (SIGBUS), as for every program that maps files.
+// Data over 64 KiB and data given to SetRawData stand in the messages as placeholders: read raw_data through RawData
+// only, and carry it from one model to another with RawData and SetRawData. A placeholder that was copied into another
+// model's messages is found when that one is saved.
 // Thread-safety: const members may be called from many threads.
 #pragma once
 
@@ -24,7 +27,7 @@
 namespace tessera {
 
 struct LoadOptions {
-  Limits limits;
+  Limits limits = {};
   uint64_t inline_bytes = 65'536;  // raw_data over this stays in the mapped file
 };
 
@@ -49,11 +52,11 @@ struct SaveReport {
 
 class ModelSaver;
 
-// Parses a message, leaving long raw_data where it is; returns the data of its placeholders (wire.h).
-// Errors: kWire*.
+// Parses a message, leaving long raw_data where it is; returns the data of its placeholders (wire.h), which get the
+// given owner. Errors: kWire*.
 Result<std::vector<std::span<const uint8_t>>> ParseCut(std::span<const uint8_t> bytes, const LoadOptions& options,
                                                        google::protobuf::Message* message,
-                                                       std::vector<Error>* conflicts);
+                                                       std::vector<Error>* conflicts, uint64_t owner = 0);
 
 class Model {
  public:
@@ -63,7 +66,7 @@ class Model {
   static Result<Model> FromBytes(std::vector<uint8_t> bytes, const std::filesystem::path& folder,
                                  const LoadOptions& options = {});
   // A new, empty model.
-  explicit Model(ir::ModelProto proto = {}, std::filesystem::path folder = ".");
+  explicit Model(ir::ModelProto proto = {}, const std::filesystem::path& folder = ".");
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
@@ -76,7 +79,8 @@ class Model {
   // The bytes of `raw_data` wherever they are: in the message or in the mapped file. Empty if there are none.
   std::span<const uint8_t> RawData(const ir::TensorProto& tensor) const;
   std::span<const uint8_t> RawData(const ir::StructProto& value) const;
-  // Sets raw_data to bytes that the model takes over, without a copy into the message.
+  // Sets raw_data to bytes that the model takes over, without a copy into the message. It keeps them as long as it lives,
+  // also when raw_data is set again.
   void SetRawData(ir::TensorProto* tensor, std::vector<uint8_t> bytes);
   void SetRawData(ir::StructProto* value, std::vector<uint8_t> bytes);
 
@@ -89,7 +93,8 @@ class Model {
   Result<std::vector<DataSegment>> Segments(const ir::TensorProto& tensor, std::string_view where) const;
   Result<std::vector<DataSegment>> Segments(const ir::StructProto& value, std::string_view where) const;
 
-  // The bytes of a value, mapped. Errors: kExternal*, kFileRead.
+  // The bytes of raw_data or external data, mapped. Empty for a tensor whose data stands in a typed field.
+  // Errors: kExternal*, kTensorSize for external data that has not the size of type and dimensions, kFileRead.
   Result<std::span<const uint8_t>> Bytes(const ir::TensorProto& tensor, std::string_view where) const;
   Result<Payload> Bytes(const ir::StructProto& value, std::string_view where) const;
 
@@ -97,10 +102,11 @@ class Model {
   Result<uint64_t> DataFileSize(std::string_view location, std::string_view where) const;
 
   // Writes the model to `path`, all or nothing: a kill or a full disk at any byte leaves what stood there. The rename
-  // of the model file is the single commit point. Same model, same path: same names and bytes.
-  // Errors: kFileWrite, kWireSize, kExternal* of a value that has to be copied.
+  // of the model file is the single commit point. Same model, same path: same names and bytes. Where data goes: save.cc.
+  // Errors: kFileWrite, kWireSize, kForeignData; kExternal* of a value that has to be copied, or has a location that no
+  // reader would follow.
   Result<SaveReport> Save(const std::filesystem::path& path, const SaveOptions& options = {}) const;
-  // The whole model in one string; external data stays external. Errors: kWireSize.
+  // The whole model in one string; external data stays external. Errors: kWireSize, kForeignData.
   Result<std::string> SerializeToString() const;
 
  private:

@@ -1,22 +1,28 @@
-// Model::Save: where data goes, what files are called, and the order of steps that makes a save all or nothing.
-//
-//   1. the data file, under a temporary name, then under its own, which nothing refers to yet
-//   2. the model file, under a temporary name
-//   3. its rename: from here on the new model stands (the single commit point)
+// Model::Save. Where data goes:
+//   - external data stays where it is if its file lies below the target's folder; else it is copied into the data file.
+//     kExternal also collects what lies in data files that earlier saves made for this name.
+//   - inline data of initializers moves to the data file with kExternal, or when the model file would pass its limit.
+//     Other inline data (attributes, constants of types) stays: readers expect it there.
+// The order of steps makes a save all or nothing:
+//   1. data file and model file are written under temporary names, and synced
+//   2. the data file gets its name, which nothing refers to yet
+//   3. the model file gets its name: from here on the new model stands (the single commit point)
 //   4. data files that only the replaced model used are removed
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <deque>
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
-#include "tessera/base/checked.h"
-#include "tessera/base/digest.h"
 #include "tessera/base/file.h"
+#include "tessera/onnx/data_file.h"
+#include "tessera/onnx/data_walk.h"
 #include "tessera/onnx/model.h"
 #include "tessera/onnx/model_state.h"
 #include "tessera/onnx/tensor.h"
@@ -27,55 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLargeBytes = uint64_t{1} << 20;  // tensors of this size and more start at multiples of
-constexpr uint64_t kLargeAlignment = 65'536;         // 64 KiB, which every system can map,
-constexpr uint64_t kSmallAlignment = 64;             // others at a cache line
-constexpr size_t kDigestDigits = 16;
-
-bool IsHex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
-// The digits in `<model>.<16 hex digits>.data`; "" for another name.
-std::string DigestInName(const std::string& name, const std::string& model) {
-  if (name.size() != model.size() + kDigestDigits + 6 || !name.starts_with(model + ".") || !name.ends_with(".data")) {
-    return {};
-  }
-  std::string digits = name.substr(model.size() + 1, kDigestDigits);
-  return IsHex(digits) ? digits : std::string();
-}
-
-// True for the names that a save of `model` gives to data files.
-bool IsOwnDataName(const std::string& name, const std::string& model) {
-  return name == model + ".data" || !DigestInName(name, model).empty();
-}
-
-// Calls visit(tensor) and visit(struct value) for every initializer of the graph and the graphs inside it.
-template <typename Graph, typename Visit>
-void ForEachInitializer(Graph* graph, const Visit& visit) {
-  for (auto& tensor : *graph->mutable_initializer()) visit(&tensor);
-  for (auto& sparse : *graph->mutable_sparse_initializer()) {
-    visit(sparse.mutable_values());
-    visit(sparse.mutable_indices());
-  }
-  for (auto& value : *graph->mutable_struct_initializer()) visit(&value);
-  for (auto& node : *graph->mutable_node()) {
-    for (auto& attribute : *node.mutable_attribute()) {
-      if (attribute.has_g()) ForEachInitializer(attribute.mutable_g(), visit);
-      for (auto& inner : *attribute.mutable_graphs()) ForEachInitializer(&inner, visit);
-    }
-  }
-}
-
-template <typename Visit>
-void ForEachInitializer(ir::ModelProto* model, const Visit& visit) {
-  if (model->has_graph()) ForEachInitializer(model->mutable_graph(), visit);
-  for (auto& info : *model->mutable_training_info()) {
-    if (info.has_initialization()) ForEachInitializer(info.mutable_initialization(), visit);
-    if (info.has_algorithm()) ForEachInitializer(info.mutable_algorithm(), visit);
-  }
-}
+using Locations = std::set<fs::path>;
 
 bool HasExternal(const ir::TensorProto& tensor) { return IsExternal(tensor); }
 bool HasExternal(const ir::StructProto& value) { return value.external_data_size() > 0; }
@@ -99,15 +57,43 @@ void ClearExternal(ir::TensorProto* tensor) {
 }
 void ClearExternal(ir::StructProto* value) { value->clear_external_data(); }
 
-// Locations that a model's values name, as they are written.
-std::set<std::string> LocationsOf(ir::ModelProto* model) {
-  std::set<std::string> locations;
-  ForEachInitializer(model, [&](auto* value) {
-    for (const ir::StringStringEntryProto& entry : value->external_data()) {
-      if (entry.key() == "location") locations.insert(fs::path(entry.value()).lexically_normal().string());
+// True if the data has the size that its type needs, as far as that is known here: what is broken stays as it is.
+bool HasRightSize(const ir::TensorProto& tensor, uint64_t bytes) {
+  Result<TensorFacts> facts = FactsOf(tensor, "");
+  return facts && facts->type != ElementType::kString && facts->bytes == bytes;
+}
+bool HasRightSize(const ir::StructProto&, uint64_t) { return true; }
+
+// Everything that a model's values name as location, relative to its folder.
+Locations LocationsOf(ir::ModelProto* model) {
+  Locations locations;
+  auto note = [&](const ExternalEntries& entries) {
+    for (const ir::StringStringEntryProto& entry : entries) {
+      if (entry.key() == "location") locations.insert(fs::path(entry.value()).lexically_normal());
     }
-  });
+  };
+  VisitData(model, {[&](ir::TensorProto* tensor, DataPlace) { note(tensor->external_data()); },
+                    [&](ir::StructProto* value, DataPlace) { note(value->external_data()); }});
   return locations;
+}
+
+// nullopt if the file cannot be read.
+std::optional<Locations> LocationsOfFile(const fs::path& path) {
+  Result<Model> model = Model::Load(path);
+  if (!model) return std::nullopt;
+  return LocationsOf(&model->mutable_proto());
+}
+
+Result<std::string> Skeleton(const ir::ModelProto& model) {
+  // Asked first, as protobuf prints a line where it does not fit.
+  if (model.ByteSizeLong() > INT32_MAX) {
+    return Fail(ErrorCode::kWireSize, "", "the model is over 2 GiB without its tensors' raw data",
+                "raw_data or external data instead of float_data and its like");
+  }
+  std::string skeleton;
+  google::protobuf::LogSilencer silencer;  // strings that are not UTF-8 are kept, not commented on
+  if (!model.SerializePartialToString(&skeleton)) return Fail(ErrorCode::kWireSize, "", "protobuf cannot serialize it");
+  return skeleton;
 }
 
 }  // namespace
@@ -115,113 +101,166 @@ std::set<std::string> LocationsOf(ir::ModelProto* model) {
 class ModelSaver {
  public:
   ModelSaver(const Model& model, const fs::path& path, const SaveOptions& options)
-      : model_(model), path_(path), options_(options), name_(path.filename().string()), out_(model.proto()),
-        cuts_(model.state_->cuts) {
-    folder_ = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  }
+      : model_(model),
+        state_(*model.state_),
+        path_(path),
+        folder_(path.has_parent_path() ? path.parent_path() : fs::path(".")),
+        name_(path.filename().string()),
+        options_(options),
+        out_(model.proto()),
+        cuts_(model.state_->cuts) {}
 
   Result<SaveReport> Run() {
-    if (name_.empty() || name_ == "." || name_ == "..") {
-      return Fail(ErrorCode::kFileWrite, path_.string(), "is not the name of a file", "a file name");
-    }
-    std::error_code ignored;
-    same_folder_ = fs::equivalent(model_.folder(), folder_, ignored);
+    TESSERA_TRY(CheckTarget());
     TESSERA_TRY(PlaceData());
-    if (!moved_.empty()) TESSERA_TRY(WriteDataFile());
-    TESSERA_TRY(WriteModelFile());
-    RemoveUnusedData();
-    return report_;
+    std::optional<StagedData> data;
+    if (!moved_.empty()) {
+      TESSERA_ASSIGN(data, StageData(layout_, folder_, name_));
+      report_.data_file = data->name;
+      report_.data_bytes = layout_.bytes();
+      report_.data_reused = !data->writer;
+      for (const Moved& moved : moved_) {
+        DataSegment segment{data->name, moved.offset, moved.bytes};
+        if (moved.tensor != nullptr) PointTo(segment, moved.tensor);
+        else PointTo(segment, moved.value);
+      }
+    }
+    TESSERA_ASSIGN(FileWriter model, StageModel());
+    std::error_code ignored;
+    const bool replaces = fs::exists(path_, ignored);
+    const std::optional<Locations> replaced = replaces ? LocationsOfFile(path_) : std::nullopt;
+    TESSERA_TRY(Commit(&model, data ? &*data : nullptr));
+    if (replaced) RemoveUnusedData(*replaced);
+    return std::move(report_);
   }
 
  private:
   struct Moved {
-    Payload payload;
     uint64_t offset = 0;
     uint64_t bytes = 0;
     ir::TensorProto* tensor = nullptr;  // one of the two
     ir::StructProto* value = nullptr;
   };
 
-  template <typename Proto>
-  Result<Payload> PayloadOf(const Proto& value) {
-    auto bytes = model_.Bytes(value, NameOf(value));
-    if (!bytes) return tl::unexpected<Error>(std::move(bytes).error());
-    if constexpr (std::is_same_v<Proto, ir::TensorProto>) return Payload{*bytes};
-    else return *std::move(bytes);
-  }
-
-  static uint64_t SizeOf(const Payload& payload) {
-    uint64_t size = 0;
-    for (std::span<const uint8_t> segment : payload) size += segment.size();
-    return size;
-  }
-
-  // True if external data may stay where it is: its file lies below the target's folder and is not one that this save
-  // writes anew.
-  template <typename Proto>
-  bool CanStay(const Proto& value, bool writes_data_file) {
-    if (!same_folder_) return false;
-    if (!writes_data_file) return true;
-    for (const ir::StringStringEntryProto& entry : value.external_data()) {
-      if (entry.key() == "location" && IsOwnDataName(entry.value(), name_)) return false;
+  // What is sure to fail is said before work starts.
+  Result<void> CheckTarget() {
+    std::error_code error;
+    if (name_.empty() || name_ == "." || name_ == "..") {
+      return Fail(ErrorCode::kFileWrite, path_.string(), "is not the name of a file", "a file name");
     }
-    return true;
+    real_folder_ = fs::canonical(folder_, error);
+    if (error || !fs::is_directory(real_folder_, error)) {
+      return Fail(ErrorCode::kFileWrite, path_.string(), "there is no folder " + Quoted(folder_.string()),
+                  "a folder that exists");
+    }
+    if (fs::exists(path_, error) && !fs::is_regular_file(path_, error)) {
+      return Fail(ErrorCode::kFileWrite, path_.string(), "stands there and is not a regular file", "another name");
+    }
+    return {};
   }
 
-  // Bytes that the model file would have with its inline data inside.
-  uint64_t InlineModelBytes() {
-    uint64_t bytes = out_.ByteSizeLong();
-    ForEachInitializer(&out_, [&](auto* value) {
-      if (!HasExternal(*value)) bytes += model_.RawData(*value).size() > 24 ? model_.RawData(*value).size() : 0;
-    });
-    return bytes;
-  }
+  // ---- Where data goes
 
-  // Decides for every value where its data goes; errors leave everything untouched.
   Result<void> PlaceData() {
-    bool to_data_file = options_.data == SaveOptions::Data::kExternal ||
-                        (options_.data == SaveOptions::Data::kKeep && InlineModelBytes() > options_.model_bytes);
-    bool copies_external = false;
-    ForEachInitializer(&out_, [&](auto* value) { copies_external |= HasExternal(*value) && !CanStay(*value, false); });
-    bool writes_data_file = options_.data != SaveOptions::Data::kInline && (to_data_file || copies_external);
+    const bool to_data_file =
+        options_.data == SaveOptions::Data::kExternal ||
+        (options_.data == SaveOptions::Data::kKeep && BytesWithInlineData() > options_.model_bytes);
     Result<void> result;
-    ForEachInitializer(&out_, [&](auto* value) {
-      if (result) result = Place(value, to_data_file, writes_data_file);
-    });
+    auto place = [&](auto* value, DataPlace where) {
+      if (!result) return;
+      if (HasExternal(*value)) result = PlaceExternal(value, where);
+      else if (to_data_file && where == DataPlace::kInitializer) result = PlaceInline(value);
+    };
+    VisitData(&out_, {[&](ir::TensorProto* tensor, DataPlace where) { place(tensor, where); },
+                      [&](ir::StructProto* value, DataPlace where) { place(value, where); }});
     return result;
   }
 
+  // The size of the model file if nothing moved, without the few bytes by which its lengths get longer.
+  uint64_t BytesWithInlineData() {
+    uint64_t bytes = out_.ByteSizeLong();
+    auto add = [&](const auto* value) {
+      uint64_t data = model_.RawData(*value).size();
+      if (data > value->raw_data().size()) bytes += data - value->raw_data().size();
+    };
+    VisitData(&out_, {[&](ir::TensorProto* tensor, DataPlace) { add(tensor); },
+                      [&](ir::StructProto* value, DataPlace) { add(value); }});
+    return bytes;
+  }
+
   template <typename Proto>
-  Result<void> Place(Proto* value, bool to_data_file, bool writes_data_file) {
-    const bool external = HasExternal(*value);
-    if (external && options_.data == SaveOptions::Data::kInline) {
-      TESSERA_ASSIGN(Payload payload, PayloadOf(*value));
-      MakeInline(payload, value);
-      return {};
-    }
-    if (external && CanStay(*value, writes_data_file)) {
-      // It stays; but a location that no reader would follow is not written again.
-      TESSERA_ASSIGN(std::vector<DataSegment> segments, model_.Segments(*value, NameOf(*value)));
-      for (const DataSegment& segment : segments) {
-        TESSERA_TRY(model_.state_->folder.Resolve(segment.location, NameOf(*value)));
+  Result<void> PlaceInline(Proto* value) {
+    std::span<const uint8_t> data = model_.RawData(*value);
+    const bool is_placeholder = Placeholder::Parse(value->raw_data()).has_value();
+    const bool unresolved = is_placeholder && data.data() == reinterpret_cast<const uint8_t*>(value->raw_data().data());
+    if (!value->has_raw_data() || data.size() < options_.external_bytes || unresolved) return {};
+    if (!HasRightSize(*value, data.size())) return {};
+    return Move(value, Payload{data});
+  }
+
+  template <typename Proto>
+  Result<void> PlaceExternal(Proto* value, DataPlace place) {
+    const std::string where = NameOf(*value);
+    if (options_.data != SaveOptions::Data::kInline) {
+      bool stays = true;
+      std::vector<std::pair<ir::StringStringEntryProto*, std::string>> renamed;
+      for (ir::StringStringEntryProto& entry : *value->mutable_external_data()) {
+        if (entry.key() != "location") continue;
+        TESSERA_ASSIGN(std::optional<std::string> location, LocationAfter(entry.value(), where));
+        if (!location) stays = false;
+        else if (*location != entry.value()) renamed.emplace_back(&entry, *location);
+        if (location && place == DataPlace::kInitializer && options_.data == SaveOptions::Data::kExternal &&
+            IsOwnDataName(fs::path(*location).lexically_normal().string(), name_)) {
+          stays = false;
+        }
       }
-      return {};
+      if (stays) {
+        for (auto& [entry, location] : renamed) entry->set_value(location);
+        return {};
+      }
     }
-    if (!external && (!to_data_file || !value->has_raw_data())) return {};
     TESSERA_ASSIGN(Payload payload, PayloadOf(*value));
+    if (options_.data != SaveOptions::Data::kInline) return Move(value, payload);
+    MakeInline(payload, value);
+    return {};
+  }
+
+  // How the saved model names the file of a location, nullopt if it has to be copied.
+  // Errors: of a location that no reader would follow.
+  Result<std::optional<std::string>> LocationAfter(const std::string& location, const std::string& where) {
+    std::error_code error;
+    std::shared_ptr<const MappedFile> mapped = state_.Mapped(location);
+    Result<fs::path> real = state_.folder.Resolve(location, where);
+    if (!real) {
+      if (real.error().code != ErrorCode::kExternalMissing) return tl::unexpected<Error>(real.error());
+      // Data that was missing may stay missing: a graph can be edited without its weights.
+      bool stays = mapped == nullptr && state_.folder.real_path() == real_folder_;
+      return stays ? std::optional<std::string>(location) : std::nullopt;
+    }
+    if (mapped != nullptr) {
+      // What was read stays valid when its name has gone to another file since.
+      Result<std::shared_ptr<const MappedFile>> now = MappedFile::Open(*real);
+      if (!now || (*now)->id() != mapped->id()) return std::nullopt;
+    }
+    if (!IsBelow(*real, real_folder_)) return std::nullopt;
+    if (fs::canonical(real_folder_ / location, error) == *real && !error) return location;
+    return real->lexically_relative(real_folder_).string();
+  }
+
+  Result<Payload> PayloadOf(const ir::TensorProto& tensor) {
+    TESSERA_ASSIGN(std::span<const uint8_t> bytes, model_.Bytes(tensor, NameOf(tensor)));
+    return Payload{bytes};
+  }
+  Result<Payload> PayloadOf(const ir::StructProto& value) { return model_.Bytes(value, NameOf(value)); }
+
+  template <typename Proto>
+  Result<void> Move(Proto* value, const Payload& payload) {
     Moved moved;
-    moved.bytes = SizeOf(payload);
-    if (!external && moved.bytes < options_.external_bytes) return {};
-    moved.payload = std::move(payload);
-    std::optional<uint64_t> offset =
-        CheckedAlign(data_bytes_, moved.bytes >= kLargeBytes ? kLargeAlignment : kSmallAlignment);
-    std::optional<uint64_t> end = offset ? CheckedAdd(*offset, moved.bytes) : std::nullopt;
-    if (!end) return Fail(ErrorCode::kFileWrite, path_.string(), "the data file would be too large");
-    moved.offset = *offset;
-    data_bytes_ = *end;
+    for (std::span<const uint8_t> segment : payload) moved.bytes += segment.size();
+    TESSERA_ASSIGN(moved.offset, layout_.Add(payload));
     if constexpr (std::is_same_v<Proto, ir::TensorProto>) moved.tensor = value;
     else moved.value = value;
-    moved_.push_back(std::move(moved));
+    moved_.push_back(moved);
     return {};
   }
 
@@ -236,150 +275,97 @@ class ModelSaver {
       for (std::span<const uint8_t> segment : payload) joined.insert(joined.end(), segment.begin(), segment.end());
       cuts_.emplace_back(joined);
     }
-    value->set_raw_data(Placeholder(cuts_.size() - 1));
+    value->set_raw_data(Placeholder{state_.id, cuts_.size() - 1}.Bytes());
   }
 
-  Result<void> WriteDataFile() {
-    const fs::path plain = folder_ / (name_ + ".data");
-    TESSERA_ASSIGN(FileWriter writer, FileWriter::Create(plain));
-    Sha256 digest;
-    auto write = [&](std::span<const uint8_t> bytes) {
-      digest.Update(bytes);
-      return writer.Write(bytes);
-    };
-    static constexpr std::array<uint8_t, kLargeAlignment> kZeros{};
-    for (const Moved& moved : moved_) {
-      TESSERA_TRY(write(std::span(kZeros).first(moved.offset - writer.bytes_written())));
-      for (std::span<const uint8_t> segment : moved.payload) TESSERA_TRY(write(segment));
-    }
-    TESSERA_TRY(writer.Sync());
-    const std::string digits = digest.HexDigest().substr(0, kDigestDigits);
-    const fs::path by_digest = folder_ / fmt::format("{}.{}.data", name_, digits);
-    TESSERA_ASSIGN(fs::path chosen, Publish(&writer, plain, by_digest));
-    report_.data_file = chosen.filename().string();
-    report_.data_bytes = data_bytes_;
-    for (const Moved& moved : moved_) {
-      DataSegment segment{report_.data_file, moved.offset, moved.bytes};
-      if (moved.tensor != nullptr) PointTo(segment, moved.tensor);
-      else PointTo(segment, moved.value);
-    }
-    return {};
-  }
+  // ---- Files
 
-  // Gives the written data file its name: a file that has these bytes already, else the plain name if it is free,
-  // else the name with the digest. Never replaces anything.
-  Result<fs::path> Publish(FileWriter* writer, const fs::path& plain, const fs::path& by_digest) {
-    TESSERA_ASSIGN(std::shared_ptr<const MappedFile> written, MappedFile::Open(writer->temporary_path()));
-    for (const fs::path& name : {by_digest, plain}) {
-      if (HasBytes(name, written->bytes())) {
-        report_.data_reused = true;
-        return name;
-      }
-    }
-    for (const fs::path& name : {plain, by_digest}) {
-      std::error_code ignored;
-      if (fs::exists(fs::symlink_status(name, ignored))) continue;
-      TESSERA_TRY(writer->Commit(name, false));
-      return name;
-    }
-    return Fail(ErrorCode::kFileWrite, by_digest.string(), "stands there with other bytes than its name says",
-                "move it away and save again");
-  }
-
-  static bool HasBytes(const fs::path& path, std::span<const uint8_t> bytes) {
-    std::error_code error;
-    if (!fs::is_regular_file(path, error) || fs::file_size(path, error) != bytes.size()) return false;
-    Result<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
-    return file && (*file)->bytes().size() == bytes.size() &&
-           (bytes.empty() || std::memcmp((*file)->bytes().data(), bytes.data(), bytes.size()) == 0);
-  }
-
-  Result<void> WriteModelFile() {
-    std::string skeleton;
-    if (!out_.SerializePartialToString(&skeleton)) {
-      return Fail(ErrorCode::kWireSize, path_.string(), "the model is over 2 GiB without its tensors' data");
-    }
+  // The model file, complete on the disk under a temporary name.
+  Result<FileWriter> StageModel() {
+    TESSERA_ASSIGN(std::string skeleton, Skeleton(out_));
     TESSERA_ASSIGN(std::vector<WireChunk> chunks,
-                   Splice(skeleton, ir::ModelProto::descriptor(), cuts_, model_.state_->limits.message_depth));
-    replaced_locations_ = LocationsOfFile(path_);
+                   Splice(skeleton, ir::ModelProto::descriptor(), cuts_, state_.Cuts(0)));
     TESSERA_ASSIGN(FileWriter writer, FileWriter::Create(path_));
     for (const WireChunk& chunk : chunks) {
       TESSERA_TRY(writer.Write({reinterpret_cast<const uint8_t*>(chunk.owned.data()), chunk.owned.size()}));
       TESSERA_TRY(writer.Write(chunk.data));
     }
     report_.model_bytes = writer.bytes_written();
-    return writer.Commit(path_, true);
+    TESSERA_TRY(writer.Sync());
+    return writer;
   }
 
-  // Locations of the model at `path`; nothing if there is none. nullopt if it cannot be read.
-  static std::optional<std::set<std::string>> LocationsOfFile(const fs::path& path) {
-    Result<Model> model = Model::Load(path);
-    if (!model) return std::nullopt;
-    return LocationsOf(&model->mutable_proto());
+  Result<void> Commit(FileWriter* model, StagedData* data) {
+    const bool publishes = data != nullptr && data->writer.has_value();
+    if (publishes) TESSERA_TRY(data->writer->Commit(folder_ / data->name, false));
+    Result<void> done = publishes ? SyncFolder(folder_) : Result<void>();
+    if (done) done = model->Commit(path_, true);
+    if (!done) {
+      if (publishes) (void)RemoveFile(folder_ / data->name);
+      return done;
+    }
+    return SyncFolder(folder_);
   }
 
-  // Removes data files of this model's own names that the replaced model used, or that a killed save left (their
-  // digest says that they are ours), if neither the new model nor any other model in the folder uses them. The model
-  // is saved; what cannot be removed stays.
-  void RemoveUnusedData() {
+  // Removes the data files of this model's own names that the replaced model used and that neither the new model nor
+  // any other in the folder uses. The model is saved: what cannot be removed stays.
+  void RemoveUnusedData(const Locations& replaced) {
+    const Locations used = LocationsOf(&out_);
     std::set<std::string> candidates;
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
-      std::string name = entry.path().filename().string();
-      if (!IsOwnDataName(name, name_) || !entry.is_regular_file(ignored)) continue;
-      bool was_used = replaced_locations_ && replaced_locations_->contains(name);
-      if (was_used || IsLeftOver(entry.path(), name)) candidates.insert(name);
+    for (const fs::path& location : replaced) {
+      if (IsOwnDataName(location.string(), name_) && !used.contains(location)) candidates.insert(location.string());
     }
-    for (const std::string& location : LocationsOf(&out_)) candidates.erase(location);
     if (candidates.empty()) return;
-    for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
-      if (entry.path().extension() != ".onnx" || entry.path().filename() == name_) continue;
-      std::optional<std::set<std::string>> locations = LocationsOfFile(entry.path());
+    std::error_code error;
+    fs::directory_iterator entry(folder_, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      if (entry->path().extension() != ".onnx" || entry->path().filename() == name_) continue;
+      std::optional<Locations> locations = LocationsOfFile(entry->path());
       if (!locations) return;  // a model that cannot be read may use any of them
-      for (const std::string& location : *locations) candidates.erase(location);
+      for (const fs::path& location : *locations) EraseSameFile(location, &candidates);
     }
+    if (error) return;
+    for (const fs::path& location : used) EraseSameFile(location, &candidates);
     for (const std::string& name : candidates) {
-      if (RemoveFile(folder_ / name)) report_.removed.push_back(name);
+      if (fs::exists(fs::symlink_status(folder_ / name, error)) && RemoveFile(folder_ / name)) {
+        report_.removed.push_back(name);
+      }
     }
   }
 
-  // A data file named by a digest that is the digest of its bytes.
-  bool IsLeftOver(const fs::path& path, const std::string& name) const {
-    std::string digits = DigestInName(name, name_);
-    if (digits.empty() || name == report_.data_file) return false;
-    Result<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
-    if (!file) return false;
-    Sha256 digest;
-    digest.Update((*file)->bytes());
-    return digest.HexDigest().substr(0, kDigestDigits) == digits;
+  // A location may lead to a file through a link or another spelling.
+  void EraseSameFile(const fs::path& location, std::set<std::string>* names) const {
+    std::error_code ignored;
+    std::erase_if(*names, [&](const std::string& name) {
+      return location == name || fs::equivalent(folder_ / location, folder_ / name, ignored);
+    });
   }
 
   const Model& model_;
+  Model::State& state_;
   const fs::path path_;
-  const SaveOptions& options_;
+  const fs::path folder_;
   const std::string name_;
-  fs::path folder_;
+  const SaveOptions& options_;
+  fs::path real_folder_;
   ir::ModelProto out_;
   std::vector<std::span<const uint8_t>> cuts_;
   std::deque<std::vector<uint8_t>> joined_;
-  bool same_folder_ = false;
-  uint64_t data_bytes_ = 0;
+  DataLayout layout_;
   std::vector<Moved> moved_;
-  std::optional<std::set<std::string>> replaced_locations_;
   SaveReport report_;
 };
 
 Result<SaveReport> Model::Save(const fs::path& path, const SaveOptions& options) const {
-  return ModelSaver(*this, path, options).Run();
+  Result<SaveReport> report = ModelSaver(*this, path, options).Run();
+  if (!report && report.error().where.empty()) report.error().where = path.string();
+  return report;
 }
 
 Result<std::string> Model::SerializeToString() const {
-  std::string skeleton;
-  if (!state_->proto.SerializePartialToString(&skeleton)) {
-    return Fail(ErrorCode::kWireSize, "", "the model is over 2 GiB without its tensors' data");
-  }
+  TESSERA_ASSIGN(std::string skeleton, Skeleton(state_->proto));
   TESSERA_ASSIGN(std::vector<WireChunk> chunks,
-                 Splice(skeleton, ir::ModelProto::descriptor(), state_->cuts, state_->limits.message_depth));
+                 Splice(skeleton, ir::ModelProto::descriptor(), state_->cuts, state_->Cuts(0)));
   std::string bytes;
   for (const WireChunk& chunk : chunks) {
     bytes += chunk.owned;

@@ -18,8 +18,8 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
-constexpr std::string_view kMark("\x93TesseraRawData\x0a", 16);
-constexpr size_t kPlaceholderBytes = 24;
+constexpr std::string_view kMark("\x93TessCut", 8);
+constexpr size_t kPlaceholderBytes = 24;  // mark, owner, index
 constexpr uint64_t kLargestMessage = (uint64_t{1} << 31) - 1;  // protobuf's limit
 
 // ---- Which fields the pass goes into or cuts
@@ -33,6 +33,7 @@ struct FieldEntry {
   bool raw_data = false;
   bool repeated = false;
   int oneof = -1;
+  uint32_t wire_type = 2;  // with another one the field is unknown to protobuf
 };
 
 struct MessageTable {
@@ -78,6 +79,9 @@ class Tables {
       entry.name = field->name();
       entry.repeated = field->is_repeated();
       entry.raw_data = holds_data && field->name() == "raw_data";
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT32 || field->cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
+        entry.wire_type = 0;
+      }
       if (field->containing_oneof() != nullptr) entry.oneof = field->containing_oneof()->index();
       if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) entry.message = Build(field->message_type());
       if (entry.message != nullptr || entry.raw_data || entry.oneof >= 0) table->fields.push_back(entry);
@@ -114,16 +118,18 @@ size_t VarintBytes(uint64_t value) {
   return bytes;
 }
 
-// Walks a message, lists the edits in the order of their offsets, and checks the structure on the way.
+// Walks a message, lists the edits in the order of their offsets, and checks the structure on the way. Recursion is
+// bounded by the depth limit.
 class Scanner {
  public:
   // Says what raw_data with this content becomes: the new length, or nothing to leave it.
   using Replace = std::function<std::optional<uint64_t>(std::span<const uint8_t> raw_data)>;
 
-  Scanner(std::span<const uint8_t> bytes, uint32_t max_depth, Replace replace)
-      : bytes_(bytes), max_depth_(max_depth), replace_(std::move(replace)) {}
+  Scanner(std::span<const uint8_t> bytes, const CutOptions& options, Replace replace)
+      : bytes_(bytes), max_depth_(std::min(options.message_depth, kMostMessageDepth)), replace_(std::move(replace)) {}
 
   Result<void> Run(const MessageTable* table) {
+    if (table == nullptr) return Fail(ErrorCode::kUnsupported, "", "the pass does not know this message type");
     TESSERA_ASSIGN(new_length_, Message(table, bytes_.size(), 1, nullptr));
     return {};
   }
@@ -143,7 +149,9 @@ class Scanner {
   tl::unexpected<Error> Malformed(std::string what) const {
     return Fail(ErrorCode::kWireMalformed, fmt::format("offset {}", at_), std::move(what), "an ONNX (protobuf) file");
   }
-  tl::unexpected<Error> Truncated() const {
+  // A field runs past the `end` of the message that it is in.
+  tl::unexpected<Error> Truncated(uint64_t end) const {
+    if (end != bytes_.size()) return Malformed(fmt::format("a field runs past the end of its message, {}", end));
     return Fail(ErrorCode::kWireTruncated, fmt::format("offset {}", at_), "the message ends inside a field",
                 "the whole file");
   }
@@ -151,7 +159,7 @@ class Scanner {
   Result<uint64_t> ReadVarint(uint64_t end) {
     uint64_t value = 0;
     for (uint32_t shift = 0; shift < 70; shift += 7) {
-      if (at_ >= end) return Truncated();
+      if (at_ >= end) return Truncated(end);
       uint8_t byte = bytes_[at_++];
       value |= shift < 64 ? static_cast<uint64_t>(byte & 0x7F) << shift : 0;
       if (byte < 0x80) return value;
@@ -160,7 +168,7 @@ class Scanner {
   }
 
   Result<void> Skip(uint64_t bytes, uint64_t end) {
-    if (bytes > end - at_) return Truncated();
+    if (bytes > end - at_) return Truncated(end);
     at_ += bytes;
     return {};
   }
@@ -215,7 +223,7 @@ class Scanner {
     while (at_ < end) {
       TESSERA_ASSIGN(uint64_t tag, ReadVarint(end));
       const FieldEntry* field = table->Find(tag >> 3);
-      if (field != nullptr && field->oneof >= 0 && field->oneof < static_cast<int>(set_members.size())) {
+      if (field != nullptr && field->wire_type == (tag & 7) && field->oneof >= 0 && field->oneof < static_cast<int>(set_members.size())) {
         NoteMember(*table, field, &set_members[field->oneof], frame);
       }
       if (field == nullptr || (tag & 7) != 2 || (field->message == nullptr && !field->raw_data)) {
@@ -226,7 +234,7 @@ class Scanner {
       edit.offset = at_;
       TESSERA_ASSIGN(edit.old_length, ReadVarint(end));
       edit.length_bytes = static_cast<uint32_t>(at_ - edit.offset);
-      if (edit.old_length > end - at_) return Truncated();
+      if (edit.old_length > end - at_) return Truncated(end);
       size_t position = edits_.size();
       edits_.push_back(edit);
       if (field->raw_data) {
@@ -280,24 +288,29 @@ class Scanner {
 
 }  // namespace
 
-std::string Placeholder(uint64_t index) {
+std::string Placeholder::Bytes() const {
   std::string text(kMark);
-  for (int i = 0; i < 8; ++i) text += static_cast<char>(index >> (8 * i));
+  for (uint64_t number : {owner, index}) {
+    for (int i = 0; i < 8; ++i) text += static_cast<char>(number >> (8 * i));
+  }
   return text;
 }
 
-std::optional<uint64_t> PlaceholderIndex(std::string_view raw_data) {
+std::optional<Placeholder> Placeholder::Parse(std::string_view raw_data) {
   if (raw_data.size() != kPlaceholderBytes || !raw_data.starts_with(kMark)) return std::nullopt;
-  uint64_t index = 0;
-  for (int i = 0; i < 8; ++i) index |= static_cast<uint64_t>(static_cast<uint8_t>(raw_data[16 + i])) << (8 * i);
-  return index;
+  auto number = [&](size_t at) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < 8; ++i) value |= static_cast<uint64_t>(static_cast<uint8_t>(raw_data[at + i])) << (8 * i);
+    return value;
+  };
+  return Placeholder{number(8), number(16)};
 }
 
 Result<CutMessage> Cut(std::span<const uint8_t> message, const Descriptor* type, const CutOptions& options) {
   CutMessage result;
-  Scanner scanner(message, options.message_depth, [&](std::span<const uint8_t> raw) -> std::optional<uint64_t> {
+  Scanner scanner(message, options, [&](std::span<const uint8_t> raw) -> std::optional<uint64_t> {
     std::string_view text(reinterpret_cast<const char*>(raw.data()), raw.size());
-    if (raw.size() <= options.inline_bytes && !PlaceholderIndex(text)) return std::nullopt;
+    if (raw.size() <= options.inline_bytes && !Placeholder::Parse(text)) return std::nullopt;
     result.cuts.push_back(raw);
     return kPlaceholderBytes;
   });
@@ -318,7 +331,7 @@ Result<CutMessage> Cut(std::span<const uint8_t> message, const Descriptor* type,
     result.skeleton += Varint(edit.new_length);
     at = edit.offset + edit.length_bytes;
     if (!edit.replaced) continue;
-    result.skeleton += Placeholder(cut++);
+    result.skeleton += Placeholder{options.owner, cut++}.Bytes();
     at += edit.old_length;
   }
   copy_to(message.size());
@@ -327,16 +340,25 @@ Result<CutMessage> Cut(std::span<const uint8_t> message, const Descriptor* type,
 }
 
 Result<std::vector<WireChunk>> Splice(std::string_view skeleton, const Descriptor* type,
-                                      std::span<const std::span<const uint8_t>> cuts, uint32_t message_depth) {
+                                      std::span<const std::span<const uint8_t>> cuts, const CutOptions& options) {
   std::vector<std::span<const uint8_t>> found;
+  bool foreign = false;
   std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(skeleton.data()), skeleton.size());
-  Scanner scanner(bytes, message_depth, [&](std::span<const uint8_t> raw) -> std::optional<uint64_t> {
-    auto index = PlaceholderIndex({reinterpret_cast<const char*>(raw.data()), raw.size()});
-    if (!index || *index >= cuts.size()) return std::nullopt;
-    found.push_back(cuts[*index]);
+  Scanner scanner(bytes, options, [&](std::span<const uint8_t> raw) -> std::optional<uint64_t> {
+    auto placeholder = Placeholder::Parse({reinterpret_cast<const char*>(raw.data()), raw.size()});
+    if (!placeholder) return std::nullopt;
+    if (placeholder->owner != options.owner || placeholder->index >= cuts.size()) {
+      foreign = true;
+      return std::nullopt;
+    }
+    found.push_back(cuts[placeholder->index]);
     return found.back().size();
   });
   TESSERA_TRY(scanner.Run(Tables::Of(type)));
+  if (foreign) {
+    return Fail(ErrorCode::kForeignData, "", "a raw_data was copied from the messages of another model",
+                "Model::SetRawData with the bytes that the other model's RawData gives");
+  }
   if (scanner.new_length() > kLargestMessage) {
     return Fail(ErrorCode::kWireSize, "", fmt::format("the model would have {} bytes in one file", scanner.new_length()),
                 fmt::format("at most {}, protobuf's limit; put data outside (external data)", kLargestMessage));

@@ -2,8 +2,11 @@
 // puts it back when the message is saved. Driven by the descriptors of the schema: every TensorProto.raw_data and
 // StructProto.raw_data, wherever it is nested.
 //
-// A cut leaves a placeholder of 24 bytes (a fixed mark and an index) as raw_data. Data that has this form by accident
-// or malice is itself cut, whatever its length, so that in a cut message a placeholder is never data.
+// A cut leaves a placeholder of 24 bytes as raw_data: a fixed mark, the number of the owner of the cut data (a model) and
+// an index. Data that begins like one by accident or malice is itself cut, whatever its length, so that in a cut message
+// a placeholder is never data; and one that was copied from another owner's message is found, not mistaken.
+//
+// Cutting and splicing gives the same bytes again, but for lengths that were not spelled as short as they can be.
 // Source: the wire format as described in protobuf's Encoding page.
 #pragma once
 
@@ -22,9 +25,13 @@ class Descriptor;
 
 namespace tessera {
 
+// Deeper limits than this are not honoured: the pass, protobuf's parser and its destructors recurse.
+inline constexpr uint32_t kMostMessageDepth = 4'000;
+
 struct CutOptions {
-  uint32_t message_depth = 1'000;
+  uint32_t message_depth = 1'000;  // at most kMostMessageDepth
   uint64_t inline_bytes = 65'536;  // raw_data over this is cut
+  uint64_t owner = 0;              // who resolves the placeholders
 };
 
 struct CutMessage {
@@ -40,9 +47,14 @@ struct CutMessage {
 Result<CutMessage> Cut(std::span<const uint8_t> message, const google::protobuf::Descriptor* type,
                        const CutOptions& options);
 
-// The placeholder for a cut, and the index that a raw_data of placeholder form names.
-std::string Placeholder(uint64_t index);
-std::optional<uint64_t> PlaceholderIndex(std::string_view raw_data);
+struct Placeholder {
+  uint64_t owner = 0;
+  uint64_t index = 0;  // in the owner's cuts
+
+  std::string Bytes() const;
+  // nullopt if `raw_data` does not have the form of a placeholder.
+  static std::optional<Placeholder> Parse(std::string_view raw_data);
+};
 
 // A message in pieces: `owned` bytes, then `data`, one after the other.
 struct WireChunk {
@@ -50,8 +62,10 @@ struct WireChunk {
   std::span<const uint8_t> data;
 };
 
-// The inverse of Cut: `skeleton` with each placeholder below cuts.size() replaced by its data.
+// The inverse of Cut: `skeleton` with each of the owner's placeholders replaced by its data.
+// Errors: kWireSize when the result is over 2 GiB, protobuf's limit; kForeignData when a placeholder is not the owner's;
+// those of Cut.
 Result<std::vector<WireChunk>> Splice(std::string_view skeleton, const google::protobuf::Descriptor* type,
-                                      std::span<const std::span<const uint8_t>> cuts, uint32_t message_depth);
+                                      std::span<const std::span<const uint8_t>> cuts, const CutOptions& options);
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "tessera/types/element_value.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,180 +11,245 @@
 namespace tessera {
 namespace {
 
-// Codes of a format's exceptional values, without the sign.
-struct Codes {
-  uint64_t mantissa_mask;
-  uint64_t top_exponent;  // largest exponent field
-  uint64_t max_finite;    // largest finite magnitude
-  uint64_t sign;          // the sign bit, 0 if there is none
-};
+constexpr uint64_t LowBits(uint32_t bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 
-constexpr Codes CodesOf(const FloatFormat& f) {
-  Codes c{};
-  c.mantissa_mask = (uint64_t{1} << f.mantissa_bits) - 1;
-  c.top_exponent = (uint64_t{1} << f.exponent_bits) - 1;
-  c.sign = f.sign_bits == 0 ? 0 : uint64_t{1} << (f.exponent_bits + f.mantissa_bits);
-  uint64_t all = c.top_exponent << f.mantissa_bits | c.mantissa_mask;
+// A float's code is | sign | exponent | mantissa |; the magnitude is what follows the sign.
+uint32_t MagnitudeBits(const FloatFormat& f) { return uint32_t{f.exponent_bits} + f.mantissa_bits; }
+
+// The magnitude of the largest finite value. All larger magnitudes are infinity or NaN.
+uint64_t LargestMagnitude(const FloatFormat& f) {
+  uint64_t all = LowBits(MagnitudeBits(f));
   switch (f.specials) {
+    case FloatSpecials::kNone:
+    case FloatSpecials::kNanIsNegativeZero:
+      return all;
+    case FloatSpecials::kNanOnly:
+    case FloatSpecials::kExponentOnly:
+      return all - 1;
     case FloatSpecials::kIeee:
-      c.max_finite = (c.top_exponent << f.mantissa_bits) - 1;
-      break;
-    case FloatSpecials::kNanOnly:
-    case FloatSpecials::kExponentOnly:
-      c.max_finite = all - 1;
-      break;
-    case FloatSpecials::kNone:
-    case FloatSpecials::kNanIsNegativeZero:
-      c.max_finite = all;
-      break;
+      return (LowBits(f.exponent_bits) << f.mantissa_bits) - 1;
   }
-  return c;
+  return all;
 }
 
-constexpr uint64_t NanCode(const FloatFormat& f, const Codes& c) {
-  switch (f.specials) {
-    case FloatSpecials::kIeee:  // quiet: the mantissa's top bit
-      return c.top_exponent << f.mantissa_bits | uint64_t{1} << (f.mantissa_bits - 1);
-    case FloatSpecials::kNanOnly:
-    case FloatSpecials::kExponentOnly:
-      return c.max_finite + 1;
-    case FloatSpecials::kNanIsNegativeZero:
-      return c.sign;
-    case FloatSpecials::kNone:
-      break;
-  }
-  return c.max_finite;
+// A finite positive double as significand * 2^exponent, both integers.
+struct Scaled {
+  uint64_t significand;
+  int exponent;
+};
+Scaled Split(double value) {
+  uint64_t bits = std::bit_cast<uint64_t>(value);
+  uint64_t mantissa = bits & LowBits(52);
+  int biased = static_cast<int>(bits >> 52 & LowBits(11));
+  if (biased == 0) return {mantissa, -1074};
+  return {mantissa | uint64_t{1} << 52, biased - 1075};
 }
 
-bool IsNanCode(const FloatFormat& f, const Codes& c, uint64_t magnitude, bool negative) {
-  if (f.specials == FloatSpecials::kNanIsNegativeZero) return negative && magnitude == 0;
-  if (f.specials == FloatSpecials::kIeee) return magnitude > c.top_exponent << f.mantissa_bits;
-  return f.specials != FloatSpecials::kNone && magnitude > c.max_finite;
+// significand / 2^shift to the nearest integer, ties to even. REQUIRES: significand < 2^63.
+uint64_t RoundedShift(uint64_t significand, int shift) {
+  if (shift == 0) return significand;
+  if (shift > 63) return 0;
+  uint64_t kept = significand >> shift;
+  uint64_t rest = significand & LowBits(static_cast<uint32_t>(shift));
+  uint64_t half = uint64_t{1} << (shift - 1);
+  return kept + (rest > half || (rest == half && (kept & 1) != 0));
+}
+
+// The magnitude nearest to a finite positive value, as if exponents had no upper end; the caller cuts it off.
+uint64_t RoundedMagnitude(const FloatFormat& f, double value) {
+  Scaled v = Split(value);
+  if (v.significand == 0) return 0;
+  int top = v.exponent + 63 - std::countl_zero(v.significand);  // value lies in [2^top, 2^(top+1))
+  int lowest = 1 - f.exponent_bias;                             // exponent of the smallest normal value
+  int unit = (top > lowest ? top : lowest) - f.mantissa_bits;   // the result is a multiple of 2^unit
+  // A double has at least as fine a unit as any format here, so the shift is never to the left.
+  uint64_t rounded = RoundedShift(v.significand, unit - v.exponent);
+  // `rounded` holds the hidden bit for normal values, and rounding up to the next power of two carries into the exponent.
+  return (static_cast<uint64_t>(unit + f.mantissa_bits - lowest) << f.mantissa_bits) + rounded;
+}
+
+uint64_t EncodeScale(const FloatFormat& f, double value, Overflow overflow, ScaleRounding rounding) {
+  const bool saturate = overflow == Overflow::kSaturate;
+  const uint64_t nan = LowBits(MagnitudeBits(f));
+  const int largest = static_cast<int>(LargestMagnitude(f));
+  if (std::isnan(value) || value < 0) return nan;
+  if (value == 0) return saturate ? 0 : nan;
+  if (std::isinf(value)) return saturate ? static_cast<uint64_t>(largest) : nan;
+  Scaled v = Split(value);
+  int top = 63 - std::countl_zero(v.significand);
+  bool exact = std::has_single_bit(v.significand);
+  bool upper_half = top > 0 && (v.significand >> (top - 1) & 1) != 0;
+  bool up = rounding == ScaleRounding::kUp ? !exact : rounding == ScaleRounding::kNearest && upper_half;
+  int code = v.exponent + top + up + f.exponent_bias;
+  if (code < 0) return saturate ? 0 : nan;
+  if (code > largest) return saturate ? static_cast<uint64_t>(largest) : nan;
+  return static_cast<uint64_t>(code);
 }
 
 }  // namespace
 
-double DecodeFloat(ElementType type, uint64_t code) {
+uint64_t LargestFinite(ElementType type) { return LargestMagnitude(Info(type).format); }
+
+std::optional<uint64_t> CanonicalNan(ElementType type) {
   const FloatFormat& f = Info(type).format;
-  const Codes c = CodesOf(f);
-  bool negative = (code & c.sign) != 0;
-  uint64_t magnitude = c.sign == 0 ? code : code & (c.sign - 1);
-  double sign = negative ? -1.0 : 1.0;
-  if (IsNanCode(f, c, magnitude, negative)) return std::numeric_limits<double>::quiet_NaN();
-  uint64_t exponent = magnitude >> f.mantissa_bits;
-  uint64_t mantissa = magnitude & c.mantissa_mask;
-  if (f.specials == FloatSpecials::kIeee && exponent == c.top_exponent) {
-    return sign * std::numeric_limits<double>::infinity();
+  uint64_t all = LowBits(MagnitudeBits(f));
+  switch (f.specials) {
+    case FloatSpecials::kNone:
+      return std::nullopt;
+    case FloatSpecials::kIeee:
+      return LargestMagnitude(f) + 1 + (uint64_t{1} << (f.mantissa_bits - 1));
+    case FloatSpecials::kNanOnly:
+    case FloatSpecials::kExponentOnly:
+      return all;
+    case FloatSpecials::kNanIsNegativeZero:
+      return all + 1;
   }
-  if (f.specials == FloatSpecials::kExponentOnly) {
-    return std::ldexp(1.0, static_cast<int>(exponent) - f.exponent_bias);
-  }
-  int scale = 1 - f.exponent_bias - f.mantissa_bits;
-  if (exponent > 0) {
-    mantissa |= uint64_t{1} << f.mantissa_bits;
-    scale += static_cast<int>(exponent) - 1;
-  }
-  return sign * std::ldexp(static_cast<double>(mantissa), scale);
+  return std::nullopt;
 }
 
-uint64_t EncodeFloat(ElementType type, double value, Overflow overflow) {
+bool IsNan(ElementType type, uint64_t code) {
   const FloatFormat& f = Info(type).format;
-  const Codes c = CodesOf(f);
-  bool negative = std::signbit(value);
+  if (f.specials == FloatSpecials::kNanIsNegativeZero) return code == LargestMagnitude(f) + 1;
+  uint64_t magnitude = code & LowBits(MagnitudeBits(f));
+  return magnitude > LargestMagnitude(f) + (f.specials == FloatSpecials::kIeee ? 1 : 0);
+}
+
+bool IsInfinite(ElementType type, uint64_t code) {
+  const FloatFormat& f = Info(type).format;
+  return f.specials == FloatSpecials::kIeee && (code & LowBits(MagnitudeBits(f))) == LargestMagnitude(f) + 1;
+}
+
+double DecodeFloat(ElementType type, uint64_t code) {
+  const FloatFormat& f = Info(type).format;
+  uint64_t magnitude = code & LowBits(MagnitudeBits(f));
+  double value;
+  if (IsNan(type, code)) {
+    value = std::numeric_limits<double>::quiet_NaN();
+    if (f.specials == FloatSpecials::kNanIsNegativeZero) return value;
+  } else if (IsInfinite(type, code)) {
+    value = std::numeric_limits<double>::infinity();
+  } else if (f.specials == FloatSpecials::kExponentOnly) {
+    value = std::ldexp(1.0, static_cast<int>(magnitude) - f.exponent_bias);
+  } else {
+    uint64_t mantissa = magnitude & LowBits(f.mantissa_bits);
+    int exponent = static_cast<int>(magnitude >> f.mantissa_bits);
+    if (exponent == 0) exponent = 1;  // subnormal: no hidden bit
+    else mantissa |= uint64_t{1} << f.mantissa_bits;
+    value = std::ldexp(static_cast<double>(mantissa), exponent - f.exponent_bias - f.mantissa_bits);
+  }
+  bool negative = f.sign_bits != 0 && (code >> MagnitudeBits(f) & 1) != 0;
+  return negative ? -value : value;
+}
+
+float DecodeToFloat(ElementType type, uint64_t code) { return static_cast<float>(DecodeFloat(type, code)); }
+
+uint64_t EncodeFloat(ElementType type, double value, Overflow overflow, ScaleRounding scale_rounding) {
+  const FloatFormat& f = Info(type).format;
+  if (f.specials == FloatSpecials::kExponentOnly) return EncodeScale(f, value, overflow, scale_rounding);
+  const bool has_negative_zero = f.specials != FloatSpecials::kNanIsNegativeZero;
+  const uint64_t sign = static_cast<uint64_t>(std::signbit(value)) << MagnitudeBits(f);
+  const uint64_t largest = LargestMagnitude(f);
   if (std::isnan(value)) {
-    uint64_t nan = NanCode(f, c);
-    bool keeps_sign = f.specials != FloatSpecials::kNanIsNegativeZero && negative;
-    return keeps_sign ? c.sign | nan : nan;
+    auto nan = CanonicalNan(type);
+    // The cast table of ONNX's page on float4 sends every NaN to 6, the largest value; the FLOAT6 kinds, for which
+    // there is no table, do the same. (ml_dtypes gives -0, which would hide the NaN.)
+    if (!nan) return largest;
+    return has_negative_zero ? sign | *nan : *nan;
   }
+  uint64_t magnitude = std::isinf(value) ? largest + 1 : RoundedMagnitude(f, std::fabs(value));
+  if (magnitude > largest) {
+    const bool saturates = f.specials == FloatSpecials::kNone || (overflow == Overflow::kSaturate && Info(type).bits <= 8);
+    if (saturates) return sign | largest;
+    if (f.specials == FloatSpecials::kIeee) return sign | (largest + 1);
+    return has_negative_zero ? sign | *CanonicalNan(type) : *CanonicalNan(type);
+  }
+  if (magnitude == 0 && !has_negative_zero) return 0;
+  return sign | magnitude;
+}
+
+std::optional<uint64_t> EncodeFinite(ElementType type, double value) {
+  if (!std::isfinite(value)) return std::nullopt;
+  const FloatFormat& f = Info(type).format;
   if (f.specials == FloatSpecials::kExponentOnly) {
-    if (negative && value != 0) return NanCode(f, c);
-    if (std::isinf(value)) return overflow == Overflow::kSaturate ? c.max_finite : NanCode(f, c);
-    if (value < DecodeFloat(type, 0)) return 0;
-    int exponent = 0;
-    double fraction = std::frexp(value, &exponent);  // value = fraction * 2^exponent, fraction in [0.5, 1)
-    int code = exponent - 1 + f.exponent_bias + (fraction >= 0.75 ? 1 : 0);
-    if (code <= static_cast<int>(c.max_finite)) return static_cast<uint64_t>(code);
-    return overflow == Overflow::kSaturate ? c.max_finite : NanCode(f, c);
+    const uint64_t code = EncodeScale(f, value, Overflow::kOverflow, ScaleRounding::kNearest);
+    if (IsNan(type, code)) return std::nullopt;
+    return code;
   }
-  uint64_t sign = negative ? c.sign : 0;
-  double magnitude = std::fabs(value);
-  uint64_t code = 0;
-  if (std::isinf(magnitude)) {
-    code = c.max_finite + 1;
-  } else if (magnitude != 0) {
-    // In units of the last place of its binade (or of the subnormals) the value is rounded to an integer, ties to even;
-    // a carry runs into the exponent field by itself.
-    int exponent = std::max(std::ilogb(magnitude), 1 - f.exponent_bias);
-    double units = std::ldexp(magnitude, f.mantissa_bits - exponent);  // exact
-    double floor = std::floor(units);
-    uint64_t rounded = static_cast<uint64_t>(floor);
-    double rest = units - floor;
-    if (rest > 0.5 || (rest == 0.5 && (rounded & 1) != 0)) ++rounded;
-    // `rounded` holds the hidden bit unless subnormal; in either case it adds to the exponent field below.
-    code = (static_cast<uint64_t>(exponent + f.exponent_bias - 1) << f.mantissa_bits) + rounded;
-  }
-  if (code > c.max_finite) {
-    if (overflow == Overflow::kSaturate || f.specials == FloatSpecials::kNone) {
-      code = c.max_finite;
-    } else if (f.specials == FloatSpecials::kIeee) {
-      code = c.top_exponent << f.mantissa_bits;
-    } else {
-      // FLOAT8E4M3FN keeps the sign of its NaN; the FNUZ kinds have one NaN.
-      return f.specials == FloatSpecials::kNanOnly ? sign | NanCode(f, c) : NanCode(f, c);
-    }
-  }
-  if (code == 0 && f.specials == FloatSpecials::kNanIsNegativeZero) return 0;
-  return sign | code;
+  if (RoundedMagnitude(f, std::fabs(value)) > LargestMagnitude(f)) return std::nullopt;
+  return EncodeFloat(type, value, Overflow::kOverflow);
 }
 
 int64_t DecodeInteger(ElementType type, uint64_t code) {
-  uint32_t bits = BitWidth(type);
-  if (Info(type).kind != ElementKind::kSigned || bits == 64) return static_cast<int64_t>(code);
-  uint64_t sign = uint64_t{1} << (bits - 1);
-  return static_cast<int64_t>(code ^ sign) - static_cast<int64_t>(sign);
+  const ElementInfo& info = Info(type);
+  if (info.kind == ElementKind::kBool) return code != 0;
+  if (info.kind == ElementKind::kUnsigned) return static_cast<int64_t>(code);
+  const int unused = 64 - info.bits;
+  return static_cast<int64_t>(code << unused) >> unused;
 }
 
 int64_t MinInteger(ElementType type) {
-  return Info(type).kind == ElementKind::kSigned ? static_cast<int64_t>(~uint64_t{0} << (BitWidth(type) - 1)) : 0;
+  const ElementInfo& info = Info(type);
+  return info.kind == ElementKind::kSigned ? std::numeric_limits<int64_t>::min() >> (64 - info.bits) : 0;
 }
 
 uint64_t MaxInteger(ElementType type) {
-  if (Info(type).kind == ElementKind::kBool) return 1;
-  uint32_t bits = BitWidth(type) - (Info(type).kind == ElementKind::kSigned ? 1 : 0);
-  return bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1;
+  const ElementInfo& info = Info(type);
+  if (info.kind == ElementKind::kBool) return 1;
+  return LowBits(info.kind == ElementKind::kSigned ? info.bits - 1u : info.bits);
+}
+
+bool FitsInteger(ElementType type, int64_t value) {
+  return value >= MinInteger(type) && (value < 0 || static_cast<uint64_t>(value) <= MaxInteger(type));
+}
+
+uint64_t EncodeInteger(ElementType type, int64_t value) {
+  return static_cast<uint64_t>(value) & LowBits(Info(type).bits);
+}
+
+ElementType HalfOf(ElementType type) {
+  const ElementInfo& info = Info(type);
+  if (info.kind != ElementKind::kComplex) return type;
+  auto is_half = [&](const ElementInfo& row) { return row.kind == ElementKind::kFloat && row.bits * 2 == info.bits; };
+  auto rows = AllElementTypes();
+  return std::find_if(rows.begin(), rows.end(), is_half)->type;  // FLOAT is the first of 32 bits, DOUBLE of 64
 }
 
 std::optional<uint64_t> PackedBytes(ElementType type, uint64_t count) {
-  std::optional<uint64_t> bits = CheckedMul(count, BitWidth(type));
-  return bits ? std::optional(CeilDiv(*bits, 8)) : std::nullopt;
+  const uint32_t bits = BitWidth(type);
+  if (bits % 8 == 0) return CheckedMul(count, bits / 8);
+  // bits < 8 here: counted in whole bytes of 8 elements and a rest, so that nothing overflows before the result does.
+  return count / 8 * bits + CeilDiv(count % 8 * bits, 8);
 }
 
 uint64_t LoadCode(std::span<const uint8_t> bytes, ElementType type, uint64_t index) {
-  uint32_t bits = std::min<uint32_t>(BitWidth(type), 64);
-  uint64_t code = 0;
+  const uint32_t bits = std::min(BitWidth(type), 64u);
   if (bits % 8 == 0) {
+    uint64_t code = 0;
     std::memcpy(&code, bytes.data() + index * (bits / 8), bits / 8);
     return code;
   }
-  uint64_t bit = index * bits;  // an element of 2, 4 or 6 bits touches at most two bytes
-  code = bytes[bit / 8];
-  if (bit % 8 + bits > 8) code |= uint64_t{bytes[bit / 8 + 1]} << 8;
-  return code >> bit % 8 & ((uint64_t{1} << bits) - 1);
+  // Eight elements take `bits` bytes; one of them lies in at most two.
+  const uint32_t bit = static_cast<uint32_t>(index % 8) * bits;
+  const uint8_t* p = bytes.data() + index / 8 * bits + bit / 8;
+  uint32_t window = p[0];
+  if (bit % 8 + bits > 8) window |= uint32_t{p[1]} << 8;
+  return window >> (bit % 8) & LowBits(bits);
 }
 
 void StoreCode(std::span<uint8_t> bytes, ElementType type, uint64_t index, uint64_t code) {
-  uint32_t bits = std::min<uint32_t>(BitWidth(type), 64);
+  const uint32_t bits = std::min(BitWidth(type), 64u);
   if (bits % 8 == 0) {
     std::memcpy(bytes.data() + index * (bits / 8), &code, bits / 8);
     return;
   }
-  uint64_t bit = index * bits;
-  uint32_t mask = ((1u << bits) - 1) << bit % 8;
-  uint32_t value = static_cast<uint32_t>(code << bit % 8) & mask;
-  bytes[bit / 8] = static_cast<uint8_t>((bytes[bit / 8] & ~mask) | value);
-  if (bit % 8 + bits > 8) {
-    bytes[bit / 8 + 1] = static_cast<uint8_t>((bytes[bit / 8 + 1] & ~(mask >> 8)) | value >> 8);
-  }
+  const uint32_t bit = static_cast<uint32_t>(index % 8) * bits;
+  uint8_t* p = bytes.data() + index / 8 * bits + bit / 8;
+  const uint32_t mask = static_cast<uint32_t>(LowBits(bits)) << (bit % 8);
+  const uint32_t value = static_cast<uint32_t>(code) << (bit % 8) & mask;
+  p[0] = static_cast<uint8_t>((p[0] & ~mask) | value);
+  if (bit % 8 + bits > 8) p[1] = static_cast<uint8_t>((p[1] & ~(mask >> 8)) | value >> 8);
 }
+
+static_assert(std::endian::native == std::endian::little, "canonical bytes are little-endian; no big-endian host yet");
 
 }  // namespace tessera

@@ -77,7 +77,7 @@ class ExpressionParser {
     if (op.Is("%")) return Value(left % right);
     if (left % right != 0) {
       return lexer_.ErrorAt(op, ErrorCode::kExpression, fmt::format("{} is not a multiple of {}", Text(left), Text(right)),
-                            "a multiple, or ceil_div(a, b) to round up");
+                            "use ceil_div(a, b) to round up");
     }
     return Checked(op, left / right);
   }
@@ -124,7 +124,9 @@ class ExpressionParser {
       return Value();
     }
     if (const int64_t* number = std::get_if<int64_t>(value)) return Value(*number);
-    return lexer_.ErrorAt(name, ErrorCode::kParameterData, fmt::format("{} is bound to data", Quoted(name.text)),
+    const std::string* literal = std::get_if<std::string>(value);
+    return lexer_.ErrorAt(name, ErrorCode::kParameterData,
+                          fmt::format("{} is bound to {}", Quoted(name.text), literal ? Quoted(*literal) : "data"),
                           "an integer here");
   }
 
@@ -136,7 +138,6 @@ class ExpressionParser {
       digits.remove_prefix(2);
       base = 16;
     }
-    if (digits.empty()) return lexer_.ErrorAt(token, ErrorCode::kSyntax, "0x has no digits", "hexadecimal digits");
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
     if (error != std::errc() || end != digits.data() + digits.size()) {
       return lexer_.ErrorAt(token, ErrorCode::kExpression, fmt::format("{} does not fit into 64 bits", Quoted(token.text)),
@@ -152,24 +153,39 @@ class ExpressionParser {
 
 }  // namespace
 
+Result<void> ParameterScope::CheckShape() const {
+  if (!options_.shape) return {};
+  // The product without zeros, so that no partial product of a shape that passes can overflow.
+  uint64_t product = 1;
+  for (int64_t dim : *options_.shape) {
+    if (dim < 0) return Fail(ErrorCode::kArgument, "shape", fmt::format("dimension {} is negative", dim), "0 or more");
+    std::optional<uint64_t> next = CheckedMul(product, dim == 0 ? 1 : static_cast<uint64_t>(dim));
+    if (!next || *next > INT64_MAX) {
+      return Fail(ErrorCode::kArgument, "shape", "has more than 2^63 - 1 elements", "smaller dimensions");
+    }
+    product = *next;
+  }
+  return {};
+}
+
 const ParameterValue* ParameterScope::Find(std::string_view name) {
   if (auto bound = options_.parameters.find(name); bound != options_.parameters.end()) return &bound->second;
   if (!options_.shape || (name != "elements" && name != "rows" && name != "cols")) return nullptr;
   if (from_shape_.empty()) {
-    // A shape whose product does not fit has no `elements`; the expression that needs it says so as unbound.
-    const std::vector<int64_t>& shape = *options_.shape;
-    int64_t cols = shape.empty() ? 1 : shape.back();
-    std::optional<uint64_t> rows = CheckedProduct(std::vector<uint64_t>(shape.begin(), shape.empty() ? shape.end() : shape.end() - 1));
-    std::optional<uint64_t> elements = rows ? CheckedMul(*rows, static_cast<uint64_t>(cols)) : std::nullopt;
-    from_shape_.emplace("cols", cols);
-    if (rows && *rows <= INT64_MAX) from_shape_.emplace("rows", static_cast<int64_t>(*rows));
-    if (elements && *elements <= INT64_MAX) from_shape_.emplace("elements", static_cast<int64_t>(*elements));
+    int64_t elements = 1;
+    for (int64_t dim : *options_.shape) elements *= dim;
+    const int64_t cols = options_.shape->empty() ? 1 : options_.shape->back();
+    int64_t rows = 1;
+    for (size_t i = 0; i + 1 < options_.shape->size(); ++i) rows *= (*options_.shape)[i];
+    from_shape_ = {{"elements", elements}, {"rows", rows}, {"cols", cols}};
   }
   auto value = from_shape_.find(name);
   return value == from_shape_.end() ? nullptr : &value->second;
 }
 
 void ParameterScope::NoteUnbound(const Token& name, std::string use) {
+  ++unbound_uses_;
+  if (unbound_.find(name.text) != unbound_.end()) return;
   unbound_.try_emplace(std::string(name.text), UnboundParameter{std::string(name.text), name.line, name.column, std::move(use)});
 }
 

@@ -16,19 +16,25 @@ namespace tessera {
 class ParameterScope {
  public:
   explicit ParameterScope(const NotationOptions& options) : options_(options) {}
+  const Limits& limits() const { return options_.limits; }
 
+  // Errors: kArgument where the shape has a negative dimension, or more elements than an integer parameter holds.
+  Result<void> CheckShape() const;
+  // REQUIRES: CheckShape() was right.
   // The value of a parameter, or of elements, rows and cols where there is a shape. nullptr if it has none.
   const ParameterValue* Find(std::string_view name);
 
   // Notes that a parameter has no value; `use` says what it stands for.
   void NoteUnbound(const Token& name, std::string use);
-  size_t unbound_count() const { return unbound_.size(); }
+  // How often parameters without a value were used so far; grows with every use, not only the first.
+  size_t unbound_uses() const { return unbound_uses_; }
   std::vector<UnboundParameter> TakeUnbound();
 
  private:
   const NotationOptions& options_;
   std::map<std::string, ParameterValue, std::less<>> from_shape_;
   std::map<std::string, UnboundParameter, std::less<>> unbound_;
+  size_t unbound_uses_ = 0;
 };
 
 // Wide enough that no checked 64-bit operation leaves it.

@@ -3,6 +3,8 @@
 // present as in the message, so that a message goes through these types unchanged.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,7 +22,18 @@ struct Attribute {
   std::string name;
   Value value;
   std::optional<std::string> doc_string;
-  bool operator==(const Attribute&) const = default;
+
+  // Floats are equal if their bits are: a NaN equals itself, and 0 is not -0.
+  bool operator==(const Attribute& other) const {
+    if (name != other.name || doc_string != other.doc_string || value.index() != other.value.index()) return false;
+    auto same = [](float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); };
+    if (const auto* a = std::get_if<float>(&value)) return same(*a, std::get<float>(other.value));
+    if (const auto* a = std::get_if<std::vector<float>>(&value)) {
+      const auto& b = std::get<std::vector<float>>(other.value);
+      return std::equal(a->begin(), a->end(), b.begin(), b.end(), same);
+    }
+    return value == other.value;
+  }
 };
 
 struct Node {

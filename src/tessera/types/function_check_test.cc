@@ -2,11 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <functional>
 #include <set>
 
 #include "tessera/types/operators.h"
-#include "tessera/types/type_builders.h"
+#include "tessera/types/testing/type_builders.h"
 
 namespace tessera {
 namespace {
@@ -20,7 +21,7 @@ using ::testing::ElementsAre;
 struct Pair {
   std::string name;
   ErrorCode code;
-  std::string where;  // below struct_types[0]
+  std::string where;                       // below struct_types[0]
   std::function<void(StructType*)> valid;  // from ScaledType with an encoder
   std::function<void(StructType*)> edit;
 };
@@ -81,8 +82,7 @@ std::vector<Pair> Pairs() {
       {"OutputOfStrings", ErrorCode::kDecoderOutputType, "decoder.value_info", Same,
        [](StructType* t) { t->decoder->value_infos[0].type = E::kString; }},
       {"OutputOfAnotherType", ErrorCode::kDecoderOutputType, "decoder.value_info",
-       [](StructType* t) { t->encoder.reset(); },
-       [](StructType* t) { t->decoder->value_infos[0].type = E::kFloat16; }},
+       [](StructType* t) { t->encoder.reset(); }, [](StructType* t) { t->decoder->value_infos[0].type = E::kFloat16; }},
       {"EncoderNoValueInfo", ErrorCode::kDecoderOutputType, "encoder.value_info", Same,
        [](StructType* t) { t->encoder->value_infos.pop_back(); }},
       {"UnknownOperator", ErrorCode::kDecoderOperator, "decoder.node[3].op_type", With(Op("Floor", {"s"}, {"u"})),
@@ -111,8 +111,7 @@ std::vector<Pair> Pairs() {
        },
        [](StructType* t) { t->decoder->opset_imports[0].version = 17; }},
       {"OmittedRequiredInput", ErrorCode::kDecoderOperator, "decoder.node[3].input[1]",
-       With(Op("Clip", {"c", "", "s"}, {"u"})),
-       [](StructType* t) { Last(t) = Op("Add", {"c", ""}, {"u"}); }},
+       With(Op("Clip", {"c", "", "s"}, {"u"})), [](StructType* t) { Last(t) = Op("Add", {"c", ""}, {"u"}); }},
       {"WrongElementType", ErrorCode::kDecoderOperator, "decoder.node[3].input[0]", With(Op("Floor", {"c"}, {"u"})),
        [](StructType* t) { Last(t).inputs[0] = "codes"; }},
       {"MixedElementTypes", ErrorCode::kDecoderOperator, "decoder.node[3].input[1]", With(Op("Add", {"c", "s"}, {"u"})),
@@ -123,8 +122,7 @@ std::vector<Pair> Pairs() {
        With(Op("Split", {"c"}, {"u", "v"}, {Attr("num_outputs", int64_t{2})})),
        [](StructType* t) { Last(t) = Op("Floor", {"c"}, {"u", "v"}); }},
       {"ResultTypeOfALaterOpset", ErrorCode::kDecoderOperator, "decoder.node[3]",
-       With(Op("Cast", {"codes"}, {"u"}, {To(E::kInt4)})),
-       [](StructType* t) { Last(t).attributes[0] = To(E::kInt2); }},
+       With(Op("Cast", {"codes"}, {"u"}, {To(E::kInt4)})), [](StructType* t) { Last(t).attributes[0] = To(E::kInt2); }},
       {"NoOpset", ErrorCode::kDecoderOpset, "decoder.opset_import", Same,
        [](StructType* t) { t->decoder->opset_imports.clear(); }},
       {"TwoOpsets", ErrorCode::kDecoderOpset, "decoder.opset_import", Same,
@@ -143,10 +141,10 @@ std::vector<Pair> Pairs() {
       {"AttributeOfALaterOpset", ErrorCode::kDecoderAttribute, "decoder.node[3].attribute[1]",
        With(Op("Cast", {"c"}, {"u"}, {To(E::kInt8), Attr("saturate", int64_t{1})}), 19),
        [](StructType* t) { t->decoder->opset_imports[0].version = 18; }},
-      {"CastWithoutTo", ErrorCode::kDecoderAttribute, "decoder.node[3]",
-       With(Op("Cast", {"c"}, {"u"}, {To(E::kInt8)})), [](StructType* t) { Last(t).attributes.clear(); }},
-      {"CastToAString", ErrorCode::kDecoderAttribute, "decoder.node[3]",
-       With(Op("Cast", {"c"}, {"u"}, {To(E::kInt8)})), [](StructType* t) { Last(t).attributes[0].value = "INT8"; }},
+      {"CastWithoutTo", ErrorCode::kDecoderAttribute, "decoder.node[3]", With(Op("Cast", {"c"}, {"u"}, {To(E::kInt8)})),
+       [](StructType* t) { Last(t).attributes.clear(); }},
+      {"CastToAString", ErrorCode::kDecoderAttribute, "decoder.node[3]", With(Op("Cast", {"c"}, {"u"}, {To(E::kInt8)})),
+       [](StructType* t) { Last(t).attributes[0].value = "INT8"; }},
       {"CastToNoType", ErrorCode::kDecoderAttribute, "decoder.node[3]", With(Op("Cast", {"c"}, {"u"}, {To(E::kInt8)})),
        [](StructType* t) { Last(t).attributes[0].value = int64_t{29}; }},
       {"ConstantWithoutValue", ErrorCode::kDecoderAttribute, "decoder.node[3]",
@@ -241,13 +239,12 @@ TEST(FunctionCheck, ListsAllProblems) {
   f.value_infos.clear();
   Problems problems;
   TypeTable::Build({type}, Limits(), &problems);
-  EXPECT_THAT(Places(problems),
-              ElementsAre("struct_types[0].decoder.input[0] [decoder-inputs]",
-                          "struct_types[0].decoder.opset_import[0].version [decoder-opset]",
-                          "struct_types[0].decoder.node[0].input[0] [decoder-capture]",
-                          "struct_types[0].decoder.node[0].op_type [decoder-operator]",
-                          "struct_types[0].decoder.node[2].input [decoder-operator]",
-                          "struct_types[0].decoder.value_info [decoder-output-type]"));
+  EXPECT_THAT(Places(problems), ElementsAre("struct_types[0].decoder.input[0] [decoder-inputs]",
+                                            "struct_types[0].decoder.opset_import[0].version [decoder-opset]",
+                                            "struct_types[0].decoder.node[0].input[0] [decoder-capture]",
+                                            "struct_types[0].decoder.node[0].op_type [decoder-operator]",
+                                            "struct_types[0].decoder.node[2].input [decoder-operator]",
+                                            "struct_types[0].decoder.value_info [decoder-output-type]"));
 }
 
 // Only the root's decoder counts, but that of a part is checked where it is declared.
@@ -302,10 +299,7 @@ OneNode Use(const Operator& op, int64_t opset) {
   const TypeMask types = Types(op.types, opset);
   Node node = Op(std::string(op.name), {}, {"y"});
   auto add_input = [&](char letter) {
-    E type = letter == 'T'   ? FirstOf(types)
-             : letter == 'B' ? E::kBool
-             : letter == 'N' ? E::kInt32
-                             : E::kInt64;
+    E type = letter == 'T' ? FirstOf(types) : letter == 'B' ? E::kBool : letter == 'N' ? E::kInt32 : E::kInt64;
     if (letter == 'T') use.t_inputs.push_back(node.inputs.size());
     Leaf leaf;
     leaf.path = leaf.input_name = "x" + std::to_string(node.inputs.size());

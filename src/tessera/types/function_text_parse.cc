@@ -1,5 +1,6 @@
 #include <algorithm>
-#include <cstring>
+#include <bit>
+#include <iterator>
 #include <fmt/format.h>
 #include <optional>
 #include <utility>
@@ -13,6 +14,10 @@
 
 namespace tessera {
 namespace {
+
+// In the order of Attribute::Value.
+constexpr std::string_view kAttributeTypes[] = {"int",  "float",  "string",  "tensor",
+                                                "ints", "floats", "strings", "tensors"};
 
 std::string UpperCase(std::string_view text) {
   std::string upper(text);
@@ -36,11 +41,9 @@ class FunctionParser {
     } else {
       function_.name = std::move(first_name);
     }
-    TESSERA_TRY(lexer_.Expect("("));
-    TESSERA_ASSIGN(function_.inputs, Names(")"));
+    TESSERA_TRY(Signature(&function_.inputs));
     TESSERA_TRY(lexer_.Expect("=>"));
-    TESSERA_TRY(lexer_.Expect("("));
-    TESSERA_ASSIGN(function_.outputs, Names(")"));
+    TESSERA_TRY(Signature(&function_.outputs));
     if (lexer_.TakeIf("<")) {
       while (!lexer_.TakeIf(">")) {
         TESSERA_TRY(ReadValueInfo());
@@ -89,6 +92,30 @@ class FunctionParser {
     return names;
   }
 
+  // `(a, float[4] b)`: a type in front of a name is a value info as well.
+  Result<void> Signature(std::vector<std::string>* names) {
+    TESSERA_TRY(lexer_.Expect("("));
+    while (!lexer_.TakeIf(")")) {
+      if (lexer_.TakeIf(",")) {
+        names->emplace_back();
+        continue;
+      }
+      const Token first = lexer_.peek();
+      TESSERA_ASSIGN(std::string name, Name("a name or ')'"));
+      std::optional<ElementType> type = ElementTypeFromName(UpperCase(first.text));
+      const bool typed = first.kind == TokenKind::kIdentifier && type && !lexer_.peek().Is(",") && !lexer_.peek().Is(")");
+      if (typed) {
+        ValueInfo info{.name = {}, .type = *type, .shape = {}, .doc_string = {}, .metadata = {}};
+        TESSERA_TRY(Shaped(&info));
+        name = info.name;
+        function_.value_infos.push_back(std::move(info));
+      }
+      names->push_back(std::move(name));
+      TESSERA_TRY(Separator(")"));
+    }
+    return {};
+  }
+
   Result<void> SetOnce(const Token& key, std::optional<std::string>* slot) {
     if (*slot) return lexer_.ErrorAt(key, ErrorCode::kSyntax, fmt::format("{} is given twice", Quoted(key.text)), "once");
     TESSERA_ASSIGN(*slot, lexer_.ExpectString("a string"));
@@ -111,18 +138,17 @@ class FunctionParser {
   }
 
   // `["key": "value", ...]`
-  Result<std::vector<Metadata>> MetadataList() {
-    std::vector<Metadata> metadata;
+  Result<void> MetadataList(std::vector<Metadata>* metadata) {
     TESSERA_TRY(lexer_.Expect("["));
     while (!lexer_.TakeIf("]")) {
       Metadata entry;
       TESSERA_ASSIGN(entry.key, lexer_.ExpectString("a key in quotes"));
       TESSERA_TRY(lexer_.Expect(":"));
       TESSERA_ASSIGN(entry.value, lexer_.ExpectString("a value in quotes"));
-      metadata.push_back(std::move(entry));
+      metadata->push_back(std::move(entry));
       TESSERA_TRY(Separator("]"));
     }
-    return metadata;
+    return {};
   }
 
   Result<void> Imports() {
@@ -162,8 +188,7 @@ class FunctionParser {
       if (key.text == "doc_string") return SetOnce(key, &function_.doc_string);
       if (key.text == "opset_import") return Imports();
       if (key.text != "metadata_props") return Unknown(key, "opset_import, domain, overload, doc_string, metadata_props");
-      TESSERA_ASSIGN(function_.metadata, MetadataList());
-      return {};
+      return MetadataList(&function_.metadata);
     });
   }
 
@@ -173,18 +198,21 @@ class FunctionParser {
   Result<void> ReadValueInfo() {
     ValueInfo info;
     TESSERA_ASSIGN(info.type, TypeKeyword());
-    TESSERA_ASSIGN(info.shape, Shape());
-    TESSERA_ASSIGN(info.name, Name("a name"));
-    if (lexer_.TakeIf("<")) {
-      TESSERA_TRY(Angle([&](const Token& key) -> Result<void> {
-        if (key.text == "doc_string") return SetOnce(key, &info.doc_string);
-        if (key.text != "metadata_props") return Unknown(key, "doc_string, metadata_props");
-        TESSERA_ASSIGN(info.metadata, MetadataList());
-        return {};
-      }));
-    }
+    TESSERA_TRY(Shaped(&info));
     function_.value_infos.push_back(std::move(info));
     return {};
+  }
+
+  // What follows the element type.
+  Result<void> Shaped(ValueInfo* info) {
+    TESSERA_ASSIGN(info->shape, Shape());
+    TESSERA_ASSIGN(info->name, Name("a name"));
+    if (!lexer_.TakeIf("<")) return {};
+    return Angle([&](const Token& key) -> Result<void> {
+      if (key.text == "doc_string") return SetOnce(key, &info->doc_string);
+      if (key.text != "metadata_props") return Unknown(key, "doc_string, metadata_props");
+      return MetadataList(&info->metadata);
+    });
   }
 
   Result<ElementType> TypeKeyword() {
@@ -201,16 +229,34 @@ class FunctionParser {
     while (!lexer_.TakeIf("]")) {
       if (lexer_.TakeIf("?")) {
         shape.emplace_back();
-      } else if (lexer_.peek().kind == TokenKind::kIdentifier || lexer_.peek().kind == TokenKind::kString) {
-        TESSERA_ASSIGN(std::string symbol, Name("a dimension"));
-        shape.emplace_back(std::move(symbol));
+      } else if (lexer_.peek().kind == TokenKind::kString) {
+        shape.emplace_back(lexer_.Take().value);
+      } else if (IsSymbol()) {
+        shape.emplace_back(std::string(lexer_.Take().text));
       } else {
-        TESSERA_ASSIGN(int64_t number, Integer("a dimension: a number, a name or ?"));
+        TESSERA_ASSIGN(int64_t number, Dim());
         shape.emplace_back(number);
       }
       TESSERA_TRY(Separator("]"));
     }
     return std::optional(std::move(shape));
+  }
+
+  // A lone name without a value is a symbolic dimension; any other name begins an expression.
+  bool IsSymbol() {
+    if (lexer_.peek().kind != TokenKind::kIdentifier || parameters_.Find(lexer_.peek().text) != nullptr) return false;
+    Lexer ahead = lexer_;
+    ahead.Take();
+    return ahead.peek().Is(",") || ahead.peek().Is("]");
+  }
+
+  Result<int64_t> Dim() {
+    const Token at = lexer_.peek();
+    TESSERA_ASSIGN(WideInteger number, ParseExpression(&lexer_, &parameters_, "a dimension"));
+    if (number > INT64_MAX) {
+      return lexer_.ErrorAt(at, ErrorCode::kExpression, "the dimension does not fit into 63 bits", "a smaller one");
+    }
+    return static_cast<int64_t>(number);
   }
 
   // ---- nodes
@@ -258,8 +304,7 @@ class FunctionParser {
         if (key.text == "domain") return SetOnce(key, &node.domain);
         if (key.text == "overload") return SetOnce(key, &node.overload);
         if (key.text != "metadata_props") return Unknown(key, "doc_string, domain, overload, metadata_props");
-        TESSERA_ASSIGN(node.metadata, MetadataList());
-        return {};
+        return MetadataList(&node.metadata);
       }));
     }
     function_.nodes.push_back(std::move(node));
@@ -271,18 +316,25 @@ class FunctionParser {
     while (!lexer_.TakeIf(">")) {
       Attribute attribute;
       TESSERA_ASSIGN(attribute.name, Name("an attribute's name"));
-      std::string type;
-      if (lexer_.TakeIf(":")) {
-        TESSERA_ASSIGN(type, Name("int, float, string, tensor, ints, floats, strings or tensors"));
-      }
-      TESSERA_TRY(lexer_.Expect("="));
-      TESSERA_TRY(AttributeValue(type, &attribute.value));
+      // In front of the value, for behind it the same words would document a tensor.
       if (lexer_.TakeIf("<")) {
         TESSERA_TRY(Angle([&](const Token& key) -> Result<void> {
           if (key.text != "doc_string") return Unknown(key, "doc_string");
           return SetOnce(key, &attribute.doc_string);
         }));
       }
+      std::string type;
+      if (lexer_.TakeIf(":")) {
+        const Token at = lexer_.peek();
+        constexpr std::string_view kKinds = "int, float, string, tensor, ints, floats, strings or tensors";
+        TESSERA_ASSIGN(type, Name(kKinds));
+        if (std::find(std::begin(kAttributeTypes), std::end(kAttributeTypes), type) == std::end(kAttributeTypes)) {
+          return lexer_.ErrorAt(at, ErrorCode::kSyntax, fmt::format("an attribute here is not of type {}", Quoted(type)),
+                                std::string(kKinds));
+        }
+      }
+      TESSERA_TRY(lexer_.Expect("="));
+      TESSERA_TRY(AttributeValue(type, &attribute.value));
       node->attributes.push_back(std::move(attribute));
       TESSERA_TRY(Separator(">"));
     }
@@ -296,10 +348,9 @@ class FunctionParser {
     if (first.Is("[")) return AttributeList(type, value);
     TESSERA_ASSIGN(*value, Single());
     if (type == "float" && std::holds_alternative<int64_t>(*value)) *value = static_cast<float>(std::get<int64_t>(*value));
-    static constexpr std::string_view kTypes[] = {"int", "float", "string", "tensor"};
-    if (!type.empty() && kTypes[value->index()] != type) {
-      return lexer_.ErrorAt(first, ErrorCode::kSyntax, fmt::format("is a value of type {}", kTypes[value->index()]),
-                            fmt::format("a value of type {}", type));
+    if (!type.empty() && kAttributeTypes[value->index()] != type) {
+      return lexer_.ErrorAt(first, ErrorCode::kSyntax,
+                            fmt::format("expected {}, found one value of type {}", type, kAttributeTypes[value->index()]));
     }
     return {};
   }
@@ -316,13 +367,14 @@ class FunctionParser {
     std::string list = type;
     if (list.empty()) {
       if (items.empty()) return lexer_.ErrorAt(open, ErrorCode::kSyntax, "an empty list has no type", "name: ints = []");
-      static constexpr std::string_view kLists[] = {"ints", "floats", "strings", "tensors"};
-      list = any_float ? "floats" : std::string(kLists[items[0].index()]);
+      list = any_float ? "floats" : std::string(kAttributeTypes[items[0].index() + 4]);
     }
     if (list == "ints") return Fill<int64_t>(open, items, value);
     if (list == "strings") return Fill<std::string>(open, items, value);
     if (list == "tensors") return Fill<Constant>(open, items, value);
-    if (list != "floats") return lexer_.ErrorAt(open, ErrorCode::kSyntax, fmt::format("a list is not of type {}", Quoted(list)), "ints, floats, strings or tensors");
+    if (list != "floats") {
+      return lexer_.ErrorAt(open, ErrorCode::kSyntax, fmt::format("expected one value of type {}, found a list", list));
+    }
     for (Value& item : items) {
       if (std::holds_alternative<int64_t>(item)) item = static_cast<float>(std::get<int64_t>(item));
     }
@@ -344,60 +396,81 @@ class FunctionParser {
   Result<Value> Single() {
     const Token token = lexer_.peek();
     if (token.kind == TokenKind::kString) return Value(lexer_.Take().value);
-    bool is_number_name = token.text == "inf" || token.text == "nan" || token.text == "bits";
-    if (token.kind == TokenKind::kIdentifier && !is_number_name) {
+    if (token.kind == TokenKind::kIdentifier && ElementTypeFromName(UpperCase(token.text))) {
       TESSERA_ASSIGN(Constant tensor, Tensor());
       return Value(std::move(tensor));
     }
-    // A lone FLOAT constant holds the number; an integer literal is an int.
-    Constant number;
-    bool negative = token.Is("-");
-    if (negative) lexer_.Take();
+    const bool is_float_name = token.IsName("inf") || token.IsName("nan") || token.IsName("bits");
+    if ((token.kind == TokenKind::kIdentifier && !is_float_name) || token.Is("(")) return Parameter();
+    if (token.Is("-")) {
+      Lexer ahead = lexer_;
+      ahead.Take();
+      const Token& next = ahead.peek();
+      const bool names_float = next.IsName("inf") || next.IsName("nan") || next.IsName("bits");
+      if ((next.kind == TokenKind::kIdentifier && !names_float) || next.Is("(") || next.Is("-")) return Parameter();
+    }
+    const bool negative = lexer_.TakeIf("-");
     if (lexer_.peek().kind == TokenKind::kInteger) {
       Token digits = lexer_.Take();
       Result<uint64_t> code = ParseElement(ElementType::kInt64, (negative ? "-" : "") + std::string(digits.text));
-      if (!code) return lexer_.ErrorAt(digits, code.error().code, code.error().what, code.error().fix);
+      if (!code) return lexer_.ErrorAt(token, code.error().code, code.error().what, code.error().fix);
       return Value(static_cast<int64_t>(*code));
     }
-    number.type = ElementType::kFloat;
-    uint64_t count = 0;
-    TESSERA_TRY(ParseElements(&lexer_, &parameters_, "[", "]", ElementStyle::kOnnx, &number, &count));
-    if (number.bytes.size() != 4) return lexer_.ErrorAt(token, ErrorCode::kSyntax, "is not a number", "a number");
-    float value = static_cast<float>(DecodeFloat(ElementType::kFloat, LoadCode(number.bytes, ElementType::kFloat, 0)));
+    if (lexer_.peek().kind != TokenKind::kFloat && lexer_.peek().kind != TokenKind::kIdentifier) {
+      return lexer_.Expected("a number, a string or a tensor such as int64[2] {1, 2}");
+    }
+    // A lone FLOAT constant holds the number.
+    Constant number{.type = ElementType::kFloat, .dims = {}, .bytes = {}, .storage = {}, .name = {}, .doc_string = {}, .metadata = {}};
+    TESSERA_TRY(ParseElements(&lexer_, &parameters_, "[", "]", ElementStyle::kOnnx, {.count = 1, .or_none = false, .bytes = 4}, &number));
     uint32_t code = static_cast<uint32_t>(LoadCode(number.bytes, ElementType::kFloat, 0));
     if (negative) code ^= 0x80000000u;
-    std::memcpy(&value, &code, sizeof value);
-    return Value(value);
+    return Value(std::bit_cast<float>(code));
   }
 
-  // float[2, 2] {0.5, 1.0, ...} <storage: raw, name: "t", ...>
+  // An expression of template parameters, or a parameter whose literal is a float.
+  Result<Value> Parameter() {
+    const Token first = lexer_.peek();
+    const ParameterValue* bound = parameters_.Find(first.text);
+    if (bound != nullptr && std::holds_alternative<std::string>(*bound)) {
+      lexer_.Take();
+      Result<uint64_t> code = ParseElement(ElementType::kFloat, std::get<std::string>(*bound));
+      if (!code) return lexer_.ErrorAt(first, ErrorCode::kParameterData, code.error().what, code.error().fix);
+      return Value(std::bit_cast<float>(static_cast<uint32_t>(*code)));
+    }
+    TESSERA_ASSIGN(WideInteger value, ParseExpression(&lexer_, &parameters_, "an attribute's value"));
+    if (value > INT64_MAX) {
+      return lexer_.ErrorAt(first, ErrorCode::kExpression, "the value does not fit into 64 bits with a sign", "a smaller one");
+    }
+    return Value(static_cast<int64_t>(value));
+  }
+
+  // float[2, 2] name {0.5, 1.0, ...} <storage: raw, doc_string: "t", ...>
   Result<Constant> Tensor() {
     Constant constant;
     constant.storage = Constant::Storage::kTyped;
     const Token at = lexer_.peek();
+    const size_t unbound = parameters_.unbound_uses();
     TESSERA_ASSIGN(constant.type, TypeKeyword());
     if (lexer_.TakeIf("[")) {
       while (!lexer_.TakeIf("]")) {
-        TESSERA_ASSIGN(int64_t dim, Integer("a dimension"));
+        TESSERA_ASSIGN(int64_t dim, Dim());
         constant.dims.push_back(dim);
         TESSERA_TRY(Separator("]"));
       }
     }
-    if (!lexer_.peek().Is("{")) return lexer_.Expected("'{' and the tensor's values");
-    if (!IsFixedWidth(constant.type)) {
-      return lexer_.ErrorAt(at, ErrorCode::kLiteral, fmt::format("{} has no fixed width", tessera::Name(constant.type)),
-                            "an element type with a width in bits");
-    }
-    uint64_t count = 0;
-    TESSERA_TRY(ParseElements(&lexer_, &parameters_, "{", "}", ElementStyle::kOnnx, &constant, &count));
+    if (lexer_.peek().kind == TokenKind::kIdentifier) constant.name = std::string(lexer_.Take().text);
+    const Token open = lexer_.peek();
+    if (!open.Is("{")) return lexer_.Expected("'{' and the tensor's values");
+    TESSERA_TRY(TensorElements(at, parameters_.unbound_uses() != unbound, &constant));
+    const bool empty = constant.bytes.empty() && parameters_.unbound_uses() == unbound;
     bool raw = false;
     if (lexer_.TakeIf("<")) {
       TESSERA_TRY(Angle([&](const Token& key) -> Result<void> {
         if (key.text == "name") return SetOnce(key, &constant.name);
         if (key.text == "doc_string") return SetOnce(key, &constant.doc_string);
-        if (key.text == "metadata_props") {
-          TESSERA_ASSIGN(constant.metadata, MetadataList());
-          return {};
+        if (key.text == "metadata_props") return MetadataList(&constant.metadata);
+        if (key.text == "raw" && !empty) {
+          return lexer_.ErrorAt(key, ErrorCode::kSyntax, "raw is a second spelling of the data", "{} in front of raw");
         }
         if (key.text == "raw") {
           TESSERA_ASSIGN(constant.bytes, ParseHexBytes(&lexer_));
@@ -411,13 +484,28 @@ class FunctionParser {
         return {};
       }));
     }
-    std::optional<uint64_t> expected = CheckedProduct(constant.dims);
-    if (!raw && expected != count) {
-      return lexer_.ErrorAt(at, ErrorCode::kLiteral, fmt::format("has {} values", count),
-                            expected ? fmt::format("{} for dimensions [{}]", *expected, fmt::join(constant.dims, ", "))
-                                     : std::string("fewer dimensions"));
+    if (empty && !raw && !HasWholeData(constant)) {
+      return lexer_.ErrorAt(open, ErrorCode::kLiteral, "has 0 values",
+                            fmt::format("as many as the dimensions [{}] make", fmt::join(constant.dims, ", ")));
     }
     return constant;
+  }
+
+  // `{1, 2}`, or `{}` where the data may follow as raw: "...".
+  Result<void> TensorElements(const Token& type, bool unbound_dims, Constant* constant) {
+    if (!IsFixedWidth(constant->type)) {
+      lexer_.Take();
+      if (lexer_.TakeIf("}")) return {};
+      return lexer_.ErrorAt(type, ErrorCode::kLiteral, fmt::format("{} has no literals", tessera::Name(constant->type)),
+                            "an element type of fixed width");
+    }
+    const uint64_t limit = parameters_.limits().constant_bytes;
+    ElementBounds bounds{.count = std::nullopt, .or_none = true, .bytes = limit - std::min(limit, tensor_bytes_)};
+    // A negative dimension, or too many, leaves only the empty list.
+    if (!unbound_dims) bounds.count = ElementCount(constant->dims).value_or(0);
+    TESSERA_TRY(ParseElements(&lexer_, &parameters_, "{", "}", ElementStyle::kOnnx, bounds, constant));
+    tensor_bytes_ += constant->bytes.size();
+    return {};
   }
 
   // ---- the descriptive form
@@ -428,24 +516,55 @@ class FunctionParser {
     if (key.text == "overload") return SetOnce(key, &function_.overload);
     if (key.text == "doc_string") return SetOnce(key, &function_.doc_string);
     if (key.text == "input" || key.text == "output") {
-      TESSERA_ASSIGN(std::string name, lexer_.ExpectString("a name in quotes"));
-      (key.text == "input" ? function_.inputs : function_.outputs).push_back(std::move(name));
-      return {};
+      std::vector<std::string>& names = key.text == "input" ? function_.inputs : function_.outputs;
+      return OneOrList([&]() -> Result<void> {
+        TESSERA_ASSIGN(std::string name, lexer_.ExpectString("a name in quotes"));
+        names.push_back(std::move(name));
+        return {};
+      });
     }
+    if (key.text == "metadata_props") return OneOrList([&] { return DescribedMetadata(&function_.metadata); });
     if (key.text == "body") return Body();
     if (key.text == "opset_import") {
-      OpsetImport import;
-      TESSERA_TRY(Braces([&](const Token& inner) -> Result<void> {
-        if (inner.text == "domain") return SetOnce(inner, &import.domain);
-        if (inner.text != "version") return Unknown(inner, "domain, version");
-        TESSERA_ASSIGN(import.version, Integer("a version"));
+      return OneOrList([&]() -> Result<void> {
+        OpsetImport import;
+        TESSERA_TRY(Braces([&](const Token& inner) -> Result<void> {
+          if (inner.text == "domain") return SetOnce(inner, &import.domain);
+          if (inner.text != "version") return Unknown(inner, "domain, version");
+          TESSERA_ASSIGN(import.version, Integer("a version"));
+          return {};
+        }));
+        function_.opset_imports.push_back(std::move(import));
         return {};
-      }));
-      function_.opset_imports.push_back(std::move(import));
-      return {};
+      });
     }
-    if (key.text == "value_info") return DescribedValueInfo();
-    return Unknown(key, "name, domain, overload, input, output, opset_import, value_info, doc_string, body");
+    if (key.text == "value_info") return OneOrList([&] { return DescribedValueInfo(); });
+    return Unknown(key,
+                   "name, domain, overload, input, output, opset_import, value_info, doc_string, metadata_props, body");
+  }
+
+  // One value, or a list of them in brackets.
+  template <typename Read>
+  Result<void> OneOrList(Read read) {
+    if (!lexer_.TakeIf("[")) return read();
+    while (!lexer_.TakeIf("]")) {
+      TESSERA_TRY(read());
+      TESSERA_TRY(Separator("]"));
+    }
+    return {};
+  }
+
+  // `{ key: "k" value: "v" }`
+  Result<void> DescribedMetadata(std::vector<Metadata>* metadata) {
+    std::optional<std::string> key;
+    std::optional<std::string> value;
+    TESSERA_TRY(Braces([&](const Token& inner) -> Result<void> {
+      if (inner.text == "key") return SetOnce(inner, &key);
+      if (inner.text != "value") return Unknown(inner, "key, value");
+      return SetOnce(inner, &value);
+    }));
+    metadata->push_back({key.value_or(""), value.value_or("")});
+    return {};
   }
 
   template <typename Read>
@@ -473,7 +592,8 @@ class FunctionParser {
         return {};
       }
       if (key.text == "doc_string") return SetOnce(key, &info.doc_string);
-      if (key.text != "type") return Unknown(key, "name, type, doc_string");
+      if (key.text == "metadata_props") return OneOrList([&] { return DescribedMetadata(&info.metadata); });
+      if (key.text != "type") return Unknown(key, "name, type, doc_string, metadata_props");
       SkipName("TypeProto");
       return Braces([&](const Token& kind) -> Result<void> {
         if (kind.text != "tensor_type") return Unknown(kind, "tensor_type");
@@ -495,10 +615,7 @@ class FunctionParser {
                 return {};
               }
               if (value.text != "dim_value") return Unknown(value, "dim_value, dim_param");
-              const Token at = lexer_.peek();
-              TESSERA_ASSIGN(WideInteger number, ParseExpression(&lexer_, &parameters_, "a dimension"));
-              if (number > INT64_MAX) return lexer_.ErrorAt(at, ErrorCode::kExpression, "the dimension does not fit into 63 bits", "a smaller one");
-              info.shape->back() = static_cast<int64_t>(number);
+              TESSERA_ASSIGN(info.shape->back(), Dim());
               return {};
             });
           });
@@ -512,6 +629,7 @@ class FunctionParser {
   Lexer& lexer_;
   ParameterScope& parameters_;
   Function function_;
+  uint64_t tensor_bytes_ = 0;
 };
 
 }  // namespace
@@ -546,7 +664,7 @@ Result<Function> ParseFunctionText(std::string_view text, const Limits& limits) 
   Lexer lexer(text);
   TESSERA_ASSIGN(Function function, FunctionParser(&lexer, &parameters).Text(std::nullopt));
   if (lexer.peek().kind != TokenKind::kEnd) return lexer.Expected("the end of the text");
-  if (parameters.unbound_count() > 0) {
+  if (parameters.unbound_uses() > 0) {
     std::vector<UnboundParameter> unbound = parameters.TakeUnbound();
     return Fail(ErrorCode::kUnbound, fmt::format("text:{}:{}", unbound[0].line, unbound[0].column),
                 fmt::format("{} has no value", Quoted(unbound[0].name)), "a literal");

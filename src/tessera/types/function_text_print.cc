@@ -45,16 +45,13 @@ void AddText(std::string_view key, const std::optional<std::string>& value, std:
   if (value) parts->push_back(fmt::format("{}: {}", key, QuotedString(*value)));
 }
 
-// True if TensorText ends in brackets.
-bool HasExtras(const Constant& constant) {
-  return !HasWholeData(constant) || constant.storage == Constant::Storage::kRaw || constant.name ||
-         constant.doc_string || !constant.metadata.empty();
-}
-
 std::string TensorText(const Constant& constant, int indent) {
   std::string text = TypeText(constant.type);
   if (!constant.dims.empty()) text += fmt::format("[{}]", fmt::join(constant.dims, ","));
   std::vector<std::string> extras;
+  // ONNX's syntax has room for a name, but none in quotes.
+  const bool plain_name = constant.name && IsIdentifier(*constant.name);
+  if (plain_name) text += " " + *constant.name;
   if (HasWholeData(constant)) {
     text += " {" + ElementList(constant, ElementStyle::kOnnx, indent) + "}";
   } else {
@@ -62,7 +59,7 @@ std::string TensorText(const Constant& constant, int indent) {
     extras.push_back(fmt::format("raw: \"{}\"", HexBytes(constant.bytes)));
   }
   if (constant.storage == Constant::Storage::kRaw) extras.emplace_back("storage: raw");
-  AddText("name", constant.name, &extras);
+  if (!plain_name) AddText("name", constant.name, &extras);
   AddText("doc_string", constant.doc_string, &extras);
   if (!constant.metadata.empty()) extras.push_back(MetadataText(constant.metadata));
   return text + Angle(" ", extras);
@@ -83,7 +80,9 @@ std::string ListText(const std::vector<T>& items, Print print) {
 
 std::string AttributeText(const Attribute& attribute, int indent) {
   static constexpr std::string_view kTypes[] = {"int", "float", "string", "tensor", "ints", "floats", "strings", "tensors"};
-  std::string text = fmt::format("{}: {} = ", NameText(attribute.name), kTypes[attribute.value.index()]);
+  std::vector<std::string> extras;
+  AddText("doc_string", attribute.doc_string, &extras);
+  std::string text = fmt::format("{}{}: {} = ", NameText(attribute.name), Angle(" ", extras), kTypes[attribute.value.index()]);
   auto tensor = [&](const Constant& constant) { return TensorText(constant, indent); };
   text += std::visit(
       [&](const auto& value) -> std::string {
@@ -101,12 +100,7 @@ std::string AttributeText(const Attribute& attribute, int indent) {
         }
       },
       attribute.value);
-  std::vector<std::string> extras;
-  AddText("doc_string", attribute.doc_string, &extras);
-  // Behind a tensor the first brackets are the tensor's own.
-  const auto* constant = std::get_if<Constant>(&attribute.value);
-  if (constant != nullptr && !extras.empty() && !HasExtras(*constant)) text += " <>";
-  return text + Angle(" ", extras);
+  return text;
 }
 
 // A domain that can stand in front of the operator: identifiers with dots between them.

@@ -1,6 +1,9 @@
 #include "tessera/types/lexer.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+
+#include "tessera/base/utf8.h"
 
 namespace tessera {
 namespace {
@@ -20,7 +23,7 @@ std::string Token::Describe() const {
     case TokenKind::kEnd:
       return "the end of the text";
     case TokenKind::kString:
-      return "a string";
+      return "the string " + Quoted(value);
     case TokenKind::kBad:
       return std::string(text);
     default:
@@ -107,6 +110,7 @@ void Lexer::Advance() {
     next_.kind = TokenKind::kIdentifier;
   } else if (IsDigit(c)) {
     LexNumber();
+    if (next_.kind == TokenKind::kBad) return;
   } else if (c == '"') {
     return LexString();
   } else if (text_.substr(at_, 3) == "...") {
@@ -129,10 +133,17 @@ void Lexer::Advance() {
 
 void Lexer::LexNumber() {
   next_.kind = TokenKind::kInteger;
-  if (text_[at_] == '0' && At(at_ + 1) == 'x') {
-    at_ += 2;
+  auto finish = [&](size_t digits) {
+    if (digits == 0) next_.text = "a number without digits";
+    else if (IsLetter(At(at_)) || IsDigit(At(at_))) next_.text = "a number that goes on with letters";
+    else return;
+    next_.kind = TokenKind::kBad;
+    at_ = text_.size();
+  };
+  if (text_[at_] == '0' && (At(at_ + 1) == 'x' || At(at_ + 1) == 'X')) {
+    const size_t start = at_ += 2;
     while (HexValue(At(at_)) >= 0) ++at_;
-    return;
+    return finish(at_ - start);
   }
   auto digits = [&] {
     while (IsDigit(At(at_))) ++at_;
@@ -152,6 +163,7 @@ void Lexer::LexNumber() {
       digits();
     }
   }
+  finish(1);
 }
 
 void Lexer::LexString() {
@@ -187,16 +199,19 @@ void Lexer::LexString() {
 
 std::string QuotedString(std::string_view text) {
   std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += std::string("\\") + c;
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    const size_t length = Utf8Length(text.substr(i));
+    if (c == '"' || c == '\\') out += {'\\', c};
     else if (c == '\n') out += "\\n";
     else if (c == '\t') out += "\\t";
     else if (c == '\r') out += "\\r";
-    else if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7F) {
+    else if (length == 0 || static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
-      out += c;
+      out.append(text, i, length);
     }
+    i += std::max<size_t>(length, 1);
   }
   return out + "\"";
 }

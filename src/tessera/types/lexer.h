@@ -13,9 +13,9 @@ namespace tessera {
 enum class TokenKind : uint8_t {
   kEnd,
   kIdentifier,
-  kInteger,  // 42, 0x2a
+  kInteger,  // 42, 0x2a; a letter may not follow
   kFloat,    // 0.5, 1e-3
-  kString,   // "...", with \" \\ \n \t \r \xNN
+  kString,   // "..." on one line, with \" \\ \n \t \r \xNN; other bytes stand for themselves
   kSymbol,   // one character, or =>, or ...
   kBad,      // text that is no token; `text` says what is wrong
 };
@@ -25,11 +25,11 @@ struct Token {
   std::string_view text;  // as written, without a string's quotes
   std::string value;      // a string's content
   uint32_t line = 1;
-  uint32_t column = 1;
+  uint32_t column = 1;  // in bytes
 
   bool Is(std::string_view symbol) const { return kind == TokenKind::kSymbol && text == symbol; }
   bool IsName(std::string_view name) const { return kind == TokenKind::kIdentifier && text == name; }
-  // For messages: `'{'`, `"text"`, `end of text`.
+  // For messages: `'{'`, `the string 'text'`, `the end of the text`.
   std::string Describe() const;
 };
 
@@ -64,7 +64,7 @@ class Lexer {
   Token next_;
 };
 
-// `text` in double quotes with the escapes that the lexer reads; any bytes.
+// `text` in double quotes with the escapes that the lexer reads, UTF-8 as it is; any bytes.
 std::string QuotedString(std::string_view text);
 bool IsIdentifier(std::string_view text);
 

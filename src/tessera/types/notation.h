@@ -17,8 +17,9 @@
 
 namespace tessera {
 
-// The value of a template parameter: an integer, or the data of a constant.
-using ParameterValue = std::variant<int64_t, Constant>;
+// The value of a template parameter: an integer, the data of a constant, or a literal as it would stand in the text
+// (`0.02`, `true`, `nan`), read as the element type that its place asks for.
+using ParameterValue = std::variant<int64_t, Constant, std::string>;
 
 struct NotationOptions {
   std::map<std::string, ParameterValue, std::less<>> parameters;
@@ -44,7 +45,8 @@ struct NotationResult {
   Result<std::vector<StructType>> Concrete() &&;
 };
 
-// Errors: kSyntax, kExpression, kLiteral, kParameterData with line, column and what was expected.
+// Errors: kSyntax, kExpression, kLiteral, kParameterData, kLimitDepth, kLimitConstant with line, column and what was
+// expected; kArgument for a shape with a negative dimension or more than 2^63 - 1 elements.
 Result<NotationResult> ParseNotation(std::string_view text, const NotationOptions& options);
 
 // Prints types so that ParseNotation gives equal ones: one alone as `StructTypeProto { ... }`, several (or none) as

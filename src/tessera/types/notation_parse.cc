@@ -20,8 +20,9 @@ class NotationParser {
       : lexer_(text, options.file_name), parameters_(options), limits_(options.limits) {}
 
   Result<NotationResult> Run() {
+    TESSERA_TRY(parameters_.CheckShape());
     NotationResult result;
-    while (lexer_.peek().kind != TokenKind::kEnd) {
+    do {
       if (lexer_.peek().IsName("ModelProto")) {
         lexer_.Take();
         TESSERA_TRY(Model(&result.types));
@@ -35,7 +36,7 @@ class NotationParser {
         return lexer_.Expected("StructTypeProto or ModelProto");
       }
       lexer_.TakeIf(",");
-    }
+    } while (lexer_.peek().kind != TokenKind::kEnd);
     TESSERA_TRY(ResolveNames(&result.types));
     result.unbound = parameters_.TakeUnbound();
     return result;
@@ -101,6 +102,7 @@ class NotationParser {
 
   Result<void> Declaration(std::vector<StructType>* types) {
     StructType type;
+    constant_bytes_ = 0;
     bool has_kind = false;
     Result<void> ok = Block([&](const Token& key) -> Result<void> {
       if (key.text == "name") return SetString(key, &type.name);
@@ -127,18 +129,14 @@ class NotationParser {
   }
 
   Result<void> MetadataEntry(std::vector<Metadata>* metadata) {
-    Metadata entry;
+    std::optional<std::string> entry_key;
+    std::optional<std::string> entry_value;
     TESSERA_TRY(Block([&](const Token& key) -> Result<void> {
-      if (key.text == "key") {
-        TESSERA_ASSIGN(entry.key, lexer_.ExpectString("a string"));
-      } else if (key.text == "value") {
-        TESSERA_ASSIGN(entry.value, lexer_.ExpectString("a string"));
-      } else {
-        return UnknownField(key, "metadata_props", "key, value");
-      }
-      return {};
+      if (key.text == "key") return SetString(key, &entry_key);
+      if (key.text == "value") return SetString(key, &entry_value);
+      return UnknownField(key, "metadata_props", "key, value");
     }));
-    metadata->push_back(std::move(entry));
+    metadata->push_back({entry_key.value_or(""), entry_value.value_or("")});
     return {};
   }
 
@@ -148,7 +146,7 @@ class NotationParser {
       TESSERA_ASSIGN(TypeReference reference, Reference());
       return PhysicalType{reference};
     }
-    if (lexer_.peek().IsName("array") || lexer_.peek().IsName("bit_packing")) return Type(depth);
+    if (key.text != "structure" && lexer_.peek().IsName(key.text)) return Type(depth);
     std::string_view message = key.text == "array" ? "Array" : key.text == "structure" ? "Structure" : "BitPacking";
     if (lexer_.peek().IsName(message)) lexer_.Take();
     if (key.text == "array") return ArrayBlock(depth);
@@ -397,7 +395,8 @@ class NotationParser {
     lexer_.Take();
     constant.type = *type;
     TESSERA_TRY(lexer_.Expect(","));
-    const size_t unbound = parameters_.unbound_count();
+    const size_t unbound = parameters_.unbound_uses();
+    const Token dims = lexer_.peek();
     if (!lexer_.peek().Is("[")) return lexer_.Expected("'[' and the dimensions");
     TESSERA_TRY(OneOrList([&]() -> Result<void> {
       const Token at = lexer_.peek();
@@ -416,19 +415,21 @@ class NotationParser {
       return lexer_.ErrorAt(type_name, ErrorCode::kLiteral, fmt::format("{} has no fixed width", Name(constant.type)),
                             "an element type with a width in bits");
     } else {
-      uint64_t count = 0;
-      TESSERA_TRY(ParseElements(&lexer_, &parameters_, "[", "]", ElementStyle::kNotation, &constant, &count));
-      std::optional<uint64_t> expected = CheckedProduct(constant.dims);
-      if (parameters_.unbound_count() == unbound && expected != count) {
-        return lexer_.ErrorAt(data, ErrorCode::kLiteral, fmt::format("has {} values", count),
-                              expected ? fmt::format("{} for dimensions [{}]", *expected, fmt::join(constant.dims, ", "))
-                                       : std::string("fewer dimensions"));
+      ElementBounds bounds{.count = std::nullopt, .or_none = false, .bytes = limits_.constant_bytes - constant_bytes_};
+      if (parameters_.unbound_uses() == unbound) {
+        bounds.count = ElementCount(constant.dims);
+        if (!bounds.count) {
+          return lexer_.ErrorAt(dims, ErrorCode::kExpression, "a dimension is negative, or there are more than 2^64 elements",
+                                "smaller dimensions, or raw=\"...\"");
+        }
       }
-      if (constant.bytes.size() > limits_.constant_bytes) {
-        return lexer_.ErrorAt(data, ErrorCode::kLimitConstant, fmt::format("has {} bytes", constant.bytes.size()),
-                              fmt::format("at most {}", limits_.constant_bytes));
-      }
+      TESSERA_TRY(ParseElements(&lexer_, &parameters_, "[", "]", ElementStyle::kNotation, bounds, &constant));
     }
+    if (constant.bytes.size() > limits_.constant_bytes - constant_bytes_) {
+      return lexer_.ErrorAt(data, ErrorCode::kLimitConstant, "the constants of a declaration pass the limit",
+                            fmt::format("at most {} bytes", limits_.constant_bytes));
+    }
+    constant_bytes_ += constant.bytes.size();
     TESSERA_TRY(ConstantArguments(&constant));
     return constant;
   }
@@ -496,6 +497,7 @@ class NotationParser {
   Lexer lexer_;
   ParameterScope parameters_;
   const Limits& limits_;
+  uint64_t constant_bytes_ = 0;  // of the declaration so far
   std::vector<Token> named_;  // references by name; their index is -1 - position until the end of the text
 };
 

@@ -93,7 +93,7 @@ class NotationPrinter {
     if (!constant.metadata.empty()) {
       text += ", metadata_props=[";
       for (size_t i = 0; i < constant.metadata.size(); ++i) text += (i == 0 ? "" : ", ") + Entry(constant.metadata[i]);
-      text += "]";
+      text += ']';
     }
     return text + ")";
   }

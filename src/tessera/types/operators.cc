@@ -189,7 +189,7 @@ std::vector<OperatorInput> Inputs(const Operator& op) {
     OperatorInput input;
     input.since = TakeSince(&part);
     input.letter = part[0];
-    input.optional = part.ends_with("?");
+    input.optional = part.ends_with('?');
     input.variadic = part.ends_with("...");
     inputs.push_back(input);
   });

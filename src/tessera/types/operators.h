@@ -21,29 +21,30 @@ inline constexpr int64_t kMaxOpset = 26;
 using TypeMask = uint32_t;
 constexpr TypeMask MaskOf(ElementType type) { return TypeMask{1} << static_cast<int32_t>(type); }
 
-// Which types an operator takes. The sets that grow take up the types that ONNX added, at the opset that added them.
+// Which types an operator takes. The sets that grow take up the types that ONNX added, at the opset that added them;
+// INT4 and INT2 stand for the unsigned ones too. docs/operators.md quotes these comments.
 enum class TypeFamily : uint8_t {
-  kBool,
-  kFloats,          // FLOAT, DOUBLE, FLOAT16, BFLOAT16
-  kNumbers,         // all integers of 8 bits and more, and kFloats
-  kNumbersFrom14,   // at opset 13 without the 8- and 16-bit integers
-  kNumbersFrom16,   // below 16 without BFLOAT16
-  kSignedNumbers,   // signed integers and kFloats
-  kIntegers,        // all integers of 8 bits and more
-  kUnsigned,        // unsigned integers of 8 bits and more
-  kPowBases,        // INT32, INT64 and kFloats
-  kRangeTypes,      // FLOAT, DOUBLE, INT16, INT32, INT64
-  kRoundTypes,      // FLOAT, DOUBLE, FLOAT16; BFLOAT16 from 22
-  kNanTypes,        // kFloats; the float8 kinds from 20
-  kInfTypes,        // FLOAT, DOUBLE; the rest of kNanTypes from 20
-  kComparable,      // kNumbers and BOOL
-  kPlain,           // kComparable and the complex types: what the data-movement operators took at opset 13
-  kPlainFrom16,     // below 16 without BFLOAT16
-  kGrowingFrom19,   // kPlain, float8 from 19, INT4 from 21, FLOAT4E2M1 from 23, FLOAT8E8M0 from 24, INT2 from 25
-  kGrowingFrom21,   // the same, float8 from 21 only
-  kFilled,          // ConstantOfShape: kComparable, BFLOAT16 and float8 from 20, then as kGrowingFrom19
-  kCast,            // kGrowingFrom19 without the complex types
-  kBitCast,         // everything but STRING and the FLOAT6 kinds
+  kBool,           // BOOL
+  kFloats,         // FLOAT, DOUBLE, FLOAT16, BFLOAT16
+  kNumbers,        // integers of 8 bits and more, and floats of 16 bits and more
+  kNumbersFrom14,  // numbers; at opset 13 without the integers of 8 and 16 bits
+  kNumbersFrom16,  // numbers; below opset 16 without BFLOAT16
+  kSignedNumbers,  // signed integers of 8 bits and more, and floats of 16 bits and more
+  kIntegers,       // integers of 8 bits and more
+  kUnsigned,       // unsigned integers of 8 bits and more
+  kPowBases,       // INT32, INT64, and floats of 16 bits and more
+  kRangeTypes,     // FLOAT, DOUBLE, INT16, INT32, INT64
+  kRoundTypes,     // FLOAT, DOUBLE, FLOAT16; BFLOAT16 from 22
+  kNanTypes,       // floats of 16 bits and more; float8 from 20
+  kInfTypes,       // FLOAT, DOUBLE; other floats of 16 bits and float8 from 20
+  kComparable,     // numbers and BOOL
+  kPlain,          // numbers, BOOL and complex types
+  kPlainFrom16,    // numbers, BOOL and complex types; below opset 16 without BFLOAT16
+  kGrowingFrom19,  // numbers, BOOL, complex types; float8 from 19, INT4 21, FLOAT4E2M1 23, FLOAT8E8M0 24, INT2 25
+  kGrowingFrom21,  // numbers, BOOL, complex types; float8, INT4 from 21, FLOAT4E2M1 23, FLOAT8E8M0 24, INT2 25
+  kFilled,         // numbers, BOOL; BFLOAT16, float8 from 20, INT4 21, FLOAT4E2M1 23, FLOAT8E8M0 24, INT2 25
+  kCast,           // numbers, BOOL; float8 from 19, INT4 21, FLOAT4E2M1 23, FLOAT8E8M0 24, INT2 25
+  kBitCast,        // everything but STRING and the FLOAT6 kinds
 };
 
 struct Operator {

@@ -42,6 +42,16 @@ std::optional<std::span<const uint8_t>> LeafView::Contiguous() const {
   return bytes_.subspan(start / 8, CeilDiv(count_ * leaf_->bits, 8));
 }
 
+const uint8_t* LeafView::ByteAddress() const {
+  const uint64_t start = leaf_->bit_offset - base_bit_;
+  const bool whole_elements = leaf_->bits % 8 == 0 && (!leaf_->component || leaf_->bits == BitWidth(leaf_->type));
+  if (count_ == 0 || start % 8 != 0 || !whole_elements) return nullptr;
+  for (size_t i = 0; i < leaf_->dims.size(); ++i) {
+    if (leaf_->dims[i] != 1 && leaf_->bit_strides[i] % 8 != 0) return nullptr;
+  }
+  return bytes_.data() + start / 8;
+}
+
 Result<void> LeafView::Unpack(uint64_t first, uint64_t count, std::span<uint8_t> out) const {
   const uint32_t out_bytes = UnpackedBytes(leaf_->type);
   if (first > count_ || count > count_ - first) {
@@ -75,23 +85,33 @@ Result<void> LeafView::Unpack(uint64_t first, uint64_t count, std::span<uint8_t>
   const bool in_halves = leaf_->bits > 64;
   const BitUnpacker unpacker = in_halves ? BitUnpacker(64, 64, 8, false) : BitUnpacker(leaf_->bits, stride, out_bytes, sign_extend);
   uint8_t* dst = out.data();
+  // The row's position along the outer dimensions, counted up like an odometer: divisions only to start.
+  std::vector<uint64_t> index(outer);
+  uint64_t row_index = first / row;
+  uint64_t row_start = leaf_->bit_offset - base_bit_;
+  for (size_t i = outer; i-- > 0;) {
+    index[i] = row_index % leaf_->dims[i];
+    row_index /= leaf_->dims[i];
+    row_start += index[i] * leaf_->bit_strides[i];
+  }
+  uint64_t in_row = first % row;
   while (count > 0) {
-    uint64_t row_index = first / row;
-    uint64_t in_row = first % row;
-    uint64_t start = leaf_->bit_offset - base_bit_ + in_row * stride;
-    for (size_t i = outer; i-- > 0;) {
-      start += row_index % leaf_->dims[i] * leaf_->bit_strides[i];
-      row_index /= leaf_->dims[i];
-    }
-    uint64_t run = std::min(count, row - in_row);
+    const uint64_t run = std::min(count, row - in_row);
+    const uint64_t start = row_start + in_row * stride;
     if (in_halves) {
       for (uint64_t i = 0; i < run; ++i) unpacker.Run(bytes_, start + i * stride, 2, dst + i * out_bytes);
     } else {
       unpacker.Run(bytes_, start, run, dst);
     }
     dst += run * out_bytes;
-    first += run;
     count -= run;
+    in_row = 0;
+    for (size_t i = outer; i-- > 0;) {
+      row_start += leaf_->bit_strides[i];
+      if (++index[i] < leaf_->dims[i]) break;
+      row_start -= leaf_->bit_strides[i] * leaf_->dims[i];
+      index[i] = 0;
+    }
   }
   return {};
 }

@@ -33,6 +33,11 @@ class LeafView {
   // The address is aligned for the element type only if the payload and the offset are.
   std::optional<std::span<const uint8_t>> Contiguous() const;
 
+  // The address of the first element where every element is whole bytes on a byte boundary, contiguous or not: element
+  // (i0, i1, ...) then lies i0 * bit_strides[0] / 8 + i1 * bit_strides[1] / 8 + ... bytes behind it (the stride of a
+  // dimension 1 is never used, and may be anything). nullptr where elements have to be unpacked, or there are none.
+  const uint8_t* ByteAddress() const;
+
   // Copies the elements [first, first + count), in row-major order, to `out`, each unpacked to
   // UnpackedBytes(leaf().type) bytes: a 4-bit element becomes a byte with its code in the low bits (signed integers
   // are sign-extended, unsigned and float codes are zero-extended).

@@ -2,11 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <cstring>
 #include <random>
 
 #include "tessera/types/element_value.h"
-#include "tessera/types/type_builders.h"
+#include "tessera/types/testing/type_builders.h"
 
 namespace tessera {
 namespace {
@@ -214,25 +215,27 @@ TEST(StructView, LeavesInSegments) {
 // Random structures against reading bit by bit from the leaf's offset and strides, every element and every range start.
 TEST(StructView, EqualsBitByBitReading) {
   std::mt19937 random(5);
-  const std::vector<E> elements = {E::kUint2, E::kInt2, E::kInt4, E::kFloat6E2M3, E::kInt8, E::kFloat16, E::kInt32, E::kDouble};
+  const std::vector<E> elements = {E::kUint2, E::kInt2,    E::kInt4,  E::kFloat6E2M3,
+                                   E::kInt8,  E::kFloat16, E::kInt32, E::kDouble};
   for (int round = 0; round < 300; ++round) {
     std::vector<Field> inner;
     for (int f = 0; f < 3; ++f) {
       E element = elements[random() % elements.size()];
       if (random() % 3 == 0) {
-        inner.push_back(Part("p" + std::to_string(f),
-                             Packing({{"a", static_cast<uint32_t>(1 + random() % 64)},
-                                      {"b", static_cast<uint32_t>(1 + random() % 13)}}, {1 + random() % 3})));
+        inner.push_back(Part("p" + std::to_string(f), Packing({{"a", static_cast<uint32_t>(1 + random() % 64)},
+                                                               {"b", static_cast<uint32_t>(1 + random() % 13)}},
+                                                              {1 + random() % 3})));
       } else {
         inner.push_back(Part("f" + std::to_string(f), Array(element, {1 + random() % 3, 1 + random() % 5})));
       }
     }
-    auto type = Checked({Structure("inner", inner),
-                         Structure("outer", {Part("first", Packing({{"x", static_cast<uint32_t>(1 + random() % 7)}}, {1})),
-                                             Part("in", Array(Ref(0), {1 + random() % 3, 8})), Part("second", Ref(0)),
-                                             Part("many", Array(Ref(0), {7})), Part("third", Packing({{"x", 1}}, {0}))}),
-                         Declare("whole", Array(Ref(1), {8}))},
-                        2);
+    auto type =
+        Checked({Structure("inner", inner),
+                 Structure("outer", {Part("first", Packing({{"x", static_cast<uint32_t>(1 + random() % 7)}}, {1})),
+                                     Part("in", Array(Ref(0), {1 + random() % 3, 8})), Part("second", Ref(0)),
+                                     Part("many", Array(Ref(0), {7})), Part("third", Packing({{"x", 1}}, {0}))}),
+                 Declare("whole", Array(Ref(1), {8}))},
+                2);
     Bytes bytes(type->size_bits / 8);
     for (uint8_t& b : bytes) b = static_cast<uint8_t>(random());
     StructView view = View(type, {bytes});
@@ -247,11 +250,14 @@ TEST(StructView, EqualsBitByBitReading) {
       for (uint64_t i = 0; i < count; ++i) {
         uint64_t rest = first + i;
         uint64_t bit = facts.bit_offset;
-        for (size_t d = facts.dims.size(); d-- > 0; rest /= facts.dims[d]) bit += rest % facts.dims[d] * facts.bit_strides[d];
+        for (size_t d = facts.dims.size(); d-- > 0; rest /= facts.dims[d])
+          bit += rest % facts.dims[d] * facts.bit_strides[d];
         uint64_t expected = 0;
-        for (uint32_t b = 0; b < facts.bits; ++b) expected |= uint64_t{static_cast<uint8_t>(bytes[(bit + b) / 8] >> (bit + b) % 8 & 1)} << b;
+        for (uint32_t b = 0; b < facts.bits; ++b)
+          expected |= uint64_t{static_cast<uint8_t>(bytes[(bit + b) / 8] >> (bit + b) % 8 & 1)} << b;
         bool is_signed = Info(facts.type).kind == ElementKind::kSigned;
-        if (is_signed && (expected >> (facts.bits - 1) & 1) != 0 && facts.bits < 64) expected |= ~uint64_t{0} << facts.bits;
+        if (is_signed && (expected >> (facts.bits - 1) & 1) != 0 && facts.bits < 64)
+          expected |= ~uint64_t{0} << facts.bits;
         if (out_bytes < 8) expected &= (uint64_t{1} << 8 * out_bytes) - 1;
         uint64_t value = 0;
         std::memcpy(&value, out.data() + i * out_bytes, out_bytes);
@@ -279,7 +285,8 @@ TEST(StructViewErrors, PayloadSize) {
 TEST(StructViewErrors, PayloadOf2To64Bits) {
   auto type = Checked({Declare("a", Array(E::kUint8, {(uint64_t{1} << 61) - 1}))});
   EXPECT_TRUE(CheckPayload(*type, std::vector<uint64_t>{(uint64_t{1} << 61) - 1}, "v"));
-  EXPECT_TRUE(FailsWith(CheckPayload(*type, std::vector<uint64_t>{uint64_t{1} << 61}, "v"), ErrorCode::kPayloadSize, "v"));
+  EXPECT_TRUE(
+      FailsWith(CheckPayload(*type, std::vector<uint64_t>{uint64_t{1} << 61}, "v"), ErrorCode::kPayloadSize, "v"));
 }
 
 TEST(StructViewErrors, SizeBits) {
@@ -296,7 +303,8 @@ TEST(StructViewErrors, LeafSegment) {
   EXPECT_TRUE(FailsWith(CheckPayload(*type, std::vector<uint64_t>{5, 1}, "v"), ErrorCode::kLeafSegment, "v"));
   // Leaves of blocks interleave, so all blocks are in one segment.
   auto blocks = Checked({Structure("block", {Part("x", E::kUint8), Part("y", E::kUint8)}),
-                         Structure("w", {Part("blocks", Array(Ref(0), {2})), Part("z", E::kUint8)})}, 1);
+                         Structure("w", {Part("blocks", Array(Ref(0), {2})), Part("z", E::kUint8)})},
+                        1);
   EXPECT_TRUE(CheckPayload(*blocks, std::vector<uint64_t>{4, 1}, "v"));
   EXPECT_TRUE(FailsWith(CheckPayload(*blocks, std::vector<uint64_t>{2, 3}, "v"), ErrorCode::kLeafSegment, "v"));
   // A component that shares its last byte with the next leaf.

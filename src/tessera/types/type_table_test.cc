@@ -2,10 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <functional>
 #include <set>
 
-#include "tessera/types/type_builders.h"
+#include "tessera/types/testing/type_builders.h"
 
 namespace tessera {
 namespace {
@@ -93,7 +94,8 @@ std::vector<Pair> Pairs() {
        blocks + ".struct_type.array.element_type.struct_type.type_index", Weight(),
        [](Types* t) { TypeOfField((*t)[0], 1) = Ref(1); }},
       {"TypeNameEmpty", ErrorCode::kTypeName, "struct_types[1].name", Weight(), [](Types* t) { (*t)[1].name = ""; }},
-      {"TypeNameAbsent", ErrorCode::kTypeName, "struct_types[1].name", Weight(), [](Types* t) { (*t)[1].name.reset(); }},
+      {"TypeNameAbsent", ErrorCode::kTypeName, "struct_types[1].name", Weight(),
+       [](Types* t) { (*t)[1].name.reset(); }},
       {"TypeNameTaken", ErrorCode::kTypeName, "struct_types[1].name", Weight(),
        [](Types* t) { (*t)[1].name = "block"; }},
       {"FieldNameEmpty", ErrorCode::kFieldName, "struct_types[1].structure.field[1].name", Weight(),
@@ -132,14 +134,15 @@ std::vector<Pair> Pairs() {
        [](Types* t) { As<BitPackingType>(TypeOfField((*t)[1], 1)).components[0].bits = 0; }},
       {"ArrayDimensions", ErrorCode::kArrayDimensions, zero + ".struct_type.array.dimension", Weight(),
        [](Types* t) { As<ArrayType>(TypeOfField((*t)[1], 1)).dims.clear(); }},
-      {"ArrayDimensionsOfARoot", ErrorCode::kArrayDimensions, "struct_types[0].array.dimension",
-       {Declare("a", Array(E::kUint8, {3}))}, [](Types* t) { As<ArrayType>((*t)[0].root).dims.clear(); }},
-      {"LeafTypeString", ErrorCode::kLeafType,
-       "struct_types[0].structure.field[1].type.tensor_type.elem_type", Weight(),
-       [](Types* t) { TypeOfField((*t)[0], 1) = Scalar(E::kString); }},
-      {"LeafTypeUndefined", ErrorCode::kLeafType,
-       zero + ".struct_type.array.element_type.tensor_type.elem_type", Weight(),
-       [](Types* t) { TypeOfField((*t)[1], 1) = Array(E::kUndefined, {2}); }},
+      {"ArrayDimensionsOfARoot",
+       ErrorCode::kArrayDimensions,
+       "struct_types[0].array.dimension",
+       {Declare("a", Array(E::kUint8, {3}))},
+       [](Types* t) { As<ArrayType>((*t)[0].root).dims.clear(); }},
+      {"LeafTypeString", ErrorCode::kLeafType, "struct_types[0].structure.field[1].type.tensor_type.elem_type",
+       Weight(), [](Types* t) { TypeOfField((*t)[0], 1) = Scalar(E::kString); }},
+      {"LeafTypeUndefined", ErrorCode::kLeafType, zero + ".struct_type.array.element_type.tensor_type.elem_type",
+       Weight(), [](Types* t) { TypeOfField((*t)[1], 1) = Array(E::kUndefined, {2}); }},
       {"LeafTypeOfAConstant", ErrorCode::kLeafType, table + ".data_type", Weight(),
        [](Types* t) { ConstantOfField((*t)[1], 2).type = E::kString; }},
       {"PartWithoutKind", ErrorCode::kPartKind, zero, Weight(), [](Types* t) { TypeOfField((*t)[1], 1) = {}; }},
@@ -156,72 +159,101 @@ std::vector<Pair> Pairs() {
       {"ConstantBitsOverflow", ErrorCode::kConstantDims, table + ".dims", Weight(),
        [](Types* t) { ConstantOfField((*t)[1], 2).dims = {int64_t{1} << 59}; }},
       // 2^61 bytes are 2^64 bits.
-      {"SizeOfAnArray", ErrorCode::kSizeOverflow, "struct_types[0].array", {Declare("a", Array(E::kUint8, {kTwo61 - 1}))},
+      {"SizeOfAnArray",
+       ErrorCode::kSizeOverflow,
+       "struct_types[0].array",
+       {Declare("a", Array(E::kUint8, {kTwo61 - 1}))},
        [](Types* t) { As<ArrayType>((*t)[0].root).dims[0] = kTwo61; }},
       {"SizeOfDimensions", ErrorCode::kSizeOverflow, zero + ".struct_type.array", Weight(),
        [](Types* t) { As<ArrayType>(TypeOfField((*t)[1], 1)).dims = {uint64_t{1} << 32, uint64_t{1} << 32}; }},
       {"SizeOfAPacking", ErrorCode::kSizeOverflow, "struct_types[2].bit_packing", Weight(),
        [](Types* t) { As<BitPackingType>((*t)[2].root).dims = {UINT64_MAX / 4}; }},
-      {"SizeOfASum", ErrorCode::kSizeOverflow, "struct_types[0].structure.field[1]",
+      {"SizeOfASum",
+       ErrorCode::kSizeOverflow,
+       "struct_types[0].structure.field[1]",
        {Structure("s", {Part("a", Array(E::kUint8, {kTwo61 - 2})), Part("b", Array(E::kUint8, {1}))})},
        [](Types* t) { As<ArrayType>(TypeOfField((*t)[0], 1)).dims = {2}; }},
       {"SizeThroughAReference", ErrorCode::kSizeOverflow, blocks + ".struct_type.array", Weight(),
        [](Types* t) { As<ArrayType>(TypeOfField((*t)[1], 0)).dims = {UINT64_MAX / 272 + 1}; }},
       {"SizeBits", ErrorCode::kSizeBits, "struct_types[2]", Weight(),
        [](Types* t) { As<BitPackingType>((*t)[2].root).dims = {3}; }},
-      {"LeafNames", ErrorCode::kLeafNames, "struct_types[0]",
+      {"LeafNames",
+       ErrorCode::kLeafNames,
+       "struct_types[0]",
        {Structure("s", {Part("a-b", E::kUint8), Part("a.c", E::kUint8)})},
        [](Types* t) { Fields((*t)[0])[1].name = "a.b"; }},
       // The root is 1 deep, so 63 arrays put the scalar at 64.
-      {"DepthOfParts", ErrorCode::kLimitDepth,
+      {"DepthOfParts",
+       ErrorCode::kLimitDepth,
        [] {
          std::string path = "struct_types[0].array";
          for (int i = 0; i < 63; ++i) path += ".element_type.struct_type.array";
          return path + ".element_type";
        }(),
-       {Declare("deep", Nested(63))}, [](Types* t) { (*t)[0].root = Nested(64); }},
+       {Declare("deep", Nested(63))},
+       [](Types* t) { (*t)[0].root = Nested(64); }},
       {"DepthOfReferences", ErrorCode::kLimitDepth, "struct_types[63]", Chain(63), [](Types* t) { *t = Chain(64); }},
-      {"ManyFields", ErrorCode::kLimitFields, "struct_types[0].structure", {ManyFields("s", 100)},
-       [](Types* t) { *t = {ManyFields("s", 101)}; }, [] {
+      {"ManyFields",
+       ErrorCode::kLimitFields,
+       "struct_types[0].structure",
+       {ManyFields("s", 100)},
+       [](Types* t) { *t = {ManyFields("s", 101)}; },
+       [] {
          Limits limits;
          limits.fields = 100;
          return limits;
        }()},
-      {"ManyComponents", ErrorCode::kLimitFields, "struct_types[0].bit_packing", {ManyComponents("s", 100)},
-       [](Types* t) { *t = {ManyComponents("s", 101)}; }, [] {
+      {"ManyComponents",
+       ErrorCode::kLimitFields,
+       "struct_types[0].bit_packing",
+       {ManyComponents("s", 100)},
+       [](Types* t) { *t = {ManyComponents("s", 101)}; },
+       [] {
          Limits limits;
          limits.fields = 100;
          return limits;
        }()},
-      {"AMillionFields", ErrorCode::kLimitFields, "struct_types[0].structure", {ManyFields("s", 65'536)},
+      {"AMillionFields",
+       ErrorCode::kLimitFields,
+       "struct_types[0].structure",
+       {ManyFields("s", 65'536)},
        [](Types* t) { *t = {ManyFields("s", 1'000'000)}; }},
       {"Leaves", ErrorCode::kLimitLeaves, "struct_types[1]", Weight(),
-       [](Types* t) { Fields((*t)[1]).push_back(Part("fifth", E::kUint8)); }, [] {
+       [](Types* t) { Fields((*t)[1]).push_back(Part("fifth", E::kUint8)); },
+       [] {
          Limits limits;
          limits.leaves = 4;
          return limits;
        }()},
-      {"LeavesOfAllTypes", ErrorCode::kLimitLeaves, "struct_types[1]", {ManyFields("a", 6), ManyFields("b", 4)},
-       [](Types* t) { (*t)[1] = ManyFields("b", 5); }, [] {
+      {"LeavesOfAllTypes",
+       ErrorCode::kLimitLeaves,
+       "struct_types[1]",
+       {ManyFields("a", 6), ManyFields("b", 4)},
+       [](Types* t) { (*t)[1] = ManyFields("b", 5); },
+       [] {
          Limits limits;
          limits.total_leaves = 10;
          return limits;
        }()},
       // 60,000 leaves with 1,100 bytes of name each are below 64 MiB, with 1,200 above.
-      {"LeafNameBytes", ErrorCode::kLimitLeaves, "struct_types[1]",
+      {"LeafNameBytes",
+       ErrorCode::kLimitLeaves,
+       "struct_types[1]",
        {ManyFields("part", 60'000), Structure("s", {Part(std::string(1'100, 'n'), Ref(0))})},
        [](Types* t) { Fields((*t)[1])[0].name = std::string(1'200, 'n'); }},
       {"ConstantBytes", ErrorCode::kLimitConstant, table, Weight(),
        [](Types* t) {
          ConstantOfField((*t)[1], 2).bytes.resize(12);
          ConstantOfField((*t)[1], 2).dims = {3};
-       }, [] {
+       },
+       [] {
          Limits limits;
          limits.constant_bytes = 8;
          return limits;
        }()},
       {"ConstantBytesTogether", ErrorCode::kLimitConstant, "struct_types[1].structure.field[3].constant", Weight(),
-       [](Types* t) { Fields((*t)[1]).push_back(Const("more", Tensor(E::kUint8, {}, {7}))); }, [] {
+       [](Types* t) { Fields((*t)[1]).push_back(Const("more", Tensor(E::kUint8, {}, {7}))); },
+       [] {
          Limits limits;
          limits.constant_bytes = 8;
          return limits;
@@ -275,17 +307,17 @@ TEST(TypeTable, ListsAllProblemsOfAllTypes) {
   types.push_back(Declare("bits", Packing({{"b", 1}}, {9})));
   Problems problems;
   TypeTable table = TypeTable::Build(types, Limits(), &problems);
-  EXPECT_THAT(Places(problems),
-              ElementsAre("struct_types[0].structure.field[0].type.struct_type.array.dimension [array-dimensions]",
-                          "struct_types[0].structure.field[0].type.struct_type.array.element_type.tensor_type.elem_type "
-                          "[leaf-type]",
-                          "struct_types[0].structure.field[1].name [field-name]",
-                          "struct_types[2].bit_packing.component[0].bit_width [component-width]",
-                          "struct_types[2].bit_packing.component[1].name [field-name]",
-                          "struct_types[3].name [type-name]",
-                          "struct_types[3].structure.field[0].type.struct_type.type_index [type-index]",
-                          "struct_types[3].structure.field[1].constant.dims[0] [constant-dims]",
-                          "struct_types[4] [size-bits]"));
+  EXPECT_THAT(
+      Places(problems),
+      ElementsAre("struct_types[0].structure.field[0].type.struct_type.array.dimension [array-dimensions]",
+                  "struct_types[0].structure.field[0].type.struct_type.array.element_type.tensor_type.elem_type "
+                  "[leaf-type]",
+                  "struct_types[0].structure.field[1].name [field-name]",
+                  "struct_types[2].bit_packing.component[0].bit_width [component-width]",
+                  "struct_types[2].bit_packing.component[1].name [field-name]", "struct_types[3].name [type-name]",
+                  "struct_types[3].structure.field[0].type.struct_type.type_index [type-index]",
+                  "struct_types[3].structure.field[1].constant.dims[0] [constant-dims]",
+                  "struct_types[4] [size-bits]"));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(table.Get(i), nullptr) << i;  // [1] is right, but refers to [0]
 }
 
@@ -350,8 +382,8 @@ TEST(TypeTable, CycleOf10000References) {
   TypeOfField(types[0], 0) = Ref(9'999);
   Problems problems;
   TypeTable table = TypeTable::Build(types, Limits(), &problems);
-  EXPECT_TRUE(Only(problems, ErrorCode::kReferenceCycle,
-                   "struct_types[1].structure.field[0].type.struct_type.type_index"));
+  EXPECT_TRUE(
+      Only(problems, ErrorCode::kReferenceCycle, "struct_types[1].structure.field[0].type.struct_type.type_index"));
   for (int i = 0; i < 10'000; ++i) ASSERT_EQ(table.Get(i), nullptr);
 }
 
@@ -423,7 +455,8 @@ TEST(Layout, BitPacking) {
 // 3 + 9 + 64 + 17 + 33 + 8 + 2 = 136 bits an element; every component but the last straddles bytes.
 TEST(Layout, ComponentsStraddleBytesAndTakeTheNarrowestType) {
   auto type = Checked(
-      {Structure("s", {Part("p", Packing({{"a", 3}, {"b", 9}, {"c", 64}, {"d", 17}, {"e", 33}, {"f", 8}, {"g", 2}}, {2}))})},
+      {Structure("s",
+                 {Part("p", Packing({{"a", 3}, {"b", 9}, {"c", 64}, {"d", 17}, {"e", 33}, {"f", 8}, {"g", 2}}, {2}))})},
       0);
   EXPECT_EQ(type->size_bits, 272u);
   EXPECT_THAT(PlacesOf(*type),
@@ -436,7 +469,8 @@ TEST(Layout, ComponentsStraddleBytesAndTakeTheNarrowestType) {
 TEST(Layout, PackingWithoutDimensionsIsOneElement) {
   auto type = Checked({Structure("s", {Part("p", Packing({{"hi", 5}, {"lo", 3}}, {}))})}, 0);
   EXPECT_EQ(type->size_bits, 8u);
-  EXPECT_THAT(PlacesOf(*type), ElementsAre(Place{"p.hi", E::kUint8, 5, 3, {}, {}}, Place{"p.lo", E::kUint8, 3, 0, {}, {}}));
+  EXPECT_THAT(PlacesOf(*type),
+              ElementsAre(Place{"p.hi", E::kUint8, 5, 3, {}, {}}, Place{"p.lo", E::kUint8, 3, 0, {}, {}}));
   EXPECT_EQ(type->leaves[0].Count(), 1u);
 }
 
@@ -444,10 +478,10 @@ TEST(Layout, PackingWithoutDimensionsIsOneElement) {
 TEST(Layout, ReferencesPutTheirDimensionsInFront) {
   auto type = Checked(Weight(), 1);
   EXPECT_EQ(type->size_bits, 2736u);
-  EXPECT_THAT(PlacesOf(*type), ElementsAre(Place{"blocks.values", E::kInt8, 8, 0, {10, 32}, {272, 8}},
-                                           Place{"blocks.scale", E::kFloat16, 16, 256, {10}, {272}},
-                                           Place{"zero", E::kUint8, 8, 2720, {2}, {8}},
-                                           Place{"table", E::kFloat, 32, 0, {2}, {32}}));
+  EXPECT_THAT(PlacesOf(*type),
+              ElementsAre(Place{"blocks.values", E::kInt8, 8, 0, {10, 32}, {272, 8}},
+                          Place{"blocks.scale", E::kFloat16, 16, 256, {10}, {272}},
+                          Place{"zero", E::kUint8, 8, 2720, {2}, {8}}, Place{"table", E::kFloat, 32, 0, {2}, {32}}));
   EXPECT_EQ(type->leaves[0].input_name, "blocks_values");
   EXPECT_EQ(type->leaves[0].EndBit(), 9u * 272 + 256);
   EXPECT_EQ(type->leaves[1].EndBit(), 2720u);
@@ -458,9 +492,10 @@ TEST(Layout, ReferencesPutTheirDimensionsInFront) {
 // Constants stand among the leaves in declaration order, take no bits, and are not repeated by the arrays around them.
 TEST(Layout, ConstantsOfNestedTypes) {
   const Constant table = Tensor(E::kInt4, {3}, {0x21, 0x03});
-  auto type = Checked({Structure("inner", {Part("x", E::kUint8), Const("t", table), Part("y", E::kInt16)}),
-                       Structure("outer", {Const("first", table), Part("in", Array(Ref(0), {7})), Part("z", E::kUint8)})},
-                      1);
+  auto type =
+      Checked({Structure("inner", {Part("x", E::kUint8), Const("t", table), Part("y", E::kInt16)}),
+               Structure("outer", {Const("first", table), Part("in", Array(Ref(0), {7})), Part("z", E::kUint8)})},
+              1);
   EXPECT_EQ(type->size_bits, 7u * 24 + 8);
   EXPECT_THAT(PlacesOf(*type),
               ElementsAre(Place{"first", E::kInt4, 4, 0, {3}, {4}}, Place{"in.x", E::kUint8, 8, 0, {7}, {24}},
@@ -468,7 +503,8 @@ TEST(Layout, ConstantsOfNestedTypes) {
                           Place{"z", E::kUint8, 8, 168, {}, {}}));
   ASSERT_NE(type->leaves[2].constant, nullptr);
   EXPECT_EQ(*type->leaves[2].constant, table);
-  EXPECT_EQ(type->leaves[0].constant, &std::get<Constant>(std::get<StructureType>(type->declaration.root.kind).fields[0].content));
+  EXPECT_EQ(type->leaves[0].constant,
+            &std::get<Constant>(std::get<StructureType>(type->declaration.root.kind).fields[0].content));
   EXPECT_EQ(type->leaves[1].constant, nullptr);
 }
 
@@ -478,11 +514,11 @@ TEST(Layout, OneTypeTwiceUnderTwoNames) {
                                          Part("padding", Packing({{"p", 8}}, {1}))})},
                       1);
   EXPECT_EQ(type->size_bits, 64u);
-  EXPECT_THAT(PlacesOf(*type), ElementsAre(Place{"first.a", E::kInt2, 2, 0, {2, 3}, {24, 8}},
-                                           Place{"first.b", E::kFloat6E3M2, 6, 2, {2, 3}, {24, 8}},
-                                           Place{"second.a", E::kInt2, 2, 48, {}, {}},
-                                           Place{"second.b", E::kFloat6E3M2, 6, 50, {}, {}},
-                                           Place{"padding.p", E::kUint8, 8, 56, {1}, {8}}));
+  EXPECT_THAT(
+      PlacesOf(*type),
+      ElementsAre(Place{"first.a", E::kInt2, 2, 0, {2, 3}, {24, 8}},
+                  Place{"first.b", E::kFloat6E3M2, 6, 2, {2, 3}, {24, 8}}, Place{"second.a", E::kInt2, 2, 48, {}, {}},
+                  Place{"second.b", E::kFloat6E3M2, 6, 50, {}, {}}, Place{"padding.p", E::kUint8, 8, 56, {1}, {8}}));
 }
 
 TEST(Layout, DimensionZeroTakesNoBits) {
@@ -513,13 +549,12 @@ TEST(Layout, LargestSize) {
 
 TEST(Layout, WidthOfEveryElementType) {
   const std::vector<std::pair<E, uint64_t>> widths = {
-      {E::kFloat, 32},       {E::kUint8, 8},           {E::kInt8, 8},           {E::kUint16, 16},
-      {E::kInt16, 16},       {E::kInt32, 32},          {E::kInt64, 64},         {E::kBool, 8},
-      {E::kFloat16, 16},     {E::kDouble, 64},         {E::kUint32, 32},        {E::kUint64, 64},
-      {E::kComplex64, 64},   {E::kComplex128, 128},    {E::kBfloat16, 16},      {E::kFloat8E4M3FN, 8},
-      {E::kFloat8E5M2, 8},   {E::kFloat8E4M3FNUZ, 8},  {E::kFloat8E5M2FNUZ, 8}, {E::kUint4, 4},
-      {E::kInt4, 4},         {E::kFloat4E2M1, 4},      {E::kFloat8E8M0, 8},     {E::kUint2, 2},
-      {E::kInt2, 2},         {E::kFloat6E2M3, 6},      {E::kFloat6E3M2, 6}};
+      {E::kFloat, 32},       {E::kUint8, 8},      {E::kInt8, 8},           {E::kUint16, 16},        {E::kInt16, 16},
+      {E::kInt32, 32},       {E::kInt64, 64},     {E::kBool, 8},           {E::kFloat16, 16},       {E::kDouble, 64},
+      {E::kUint32, 32},      {E::kUint64, 64},    {E::kComplex64, 64},     {E::kComplex128, 128},   {E::kBfloat16, 16},
+      {E::kFloat8E4M3FN, 8}, {E::kFloat8E5M2, 8}, {E::kFloat8E4M3FNUZ, 8}, {E::kFloat8E5M2FNUZ, 8}, {E::kUint4, 4},
+      {E::kInt4, 4},         {E::kFloat4E2M1, 4}, {E::kFloat8E8M0, 8},     {E::kUint2, 2},          {E::kInt2, 2},
+      {E::kFloat6E2M3, 6},   {E::kFloat6E3M2, 6}};
   size_t fixed = 0;
   for (const ElementInfo& row : AllElementTypes()) fixed += IsFixedWidth(row.type);
   EXPECT_EQ(widths.size(), fixed);

@@ -1,7 +1,8 @@
-// Short spellings of types and problems for tests; nothing else includes this.
+// Short spellings of types, functions and problems. Not for programs; only tests include it.
 #pragma once
 
 #include <gtest/gtest.h>
+
 #include <string>
 #include <string_view>
 #include <utility>
@@ -103,8 +104,8 @@ inline Function ScaleEncoder() {
 }
 
 inline StructType ScaledType(std::string name) {
-  StructType type = Structure(std::move(name), {Part("codes", Array(ElementType::kUint8, {4})),
-                                                Part("scale", ElementType::kFloat16)});
+  StructType type = Structure(std::move(name),
+                              {Part("codes", Array(ElementType::kUint8, {4})), Part("scale", ElementType::kFloat16)});
   type.decoder = ScaleDecoder();
   return type;
 }

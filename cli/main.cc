@@ -1,0 +1,58 @@
+// The command line `tessera`. A verb is a row of kCommands; what it does stands in commands/<verb>.cc.
+#include <cstdio>
+#include <exception>
+#include <fmt/format.h>
+#include <map>
+
+#include "cli/command.h"
+#include "cli/commands/commands.h"
+
+namespace tessera::cli {
+namespace {
+
+constexpr CommandRow kCommands[] = {
+    {"check", "Say everything that is wrong with ONNX files: types, struct values, tensors, data files",
+     "tessera check model.onnx", SetupCheck},
+    {"inspect", "List every tensor and struct value: type, shape, bytes, bits per weight, place; reads no weights",
+     "tessera inspect model.onnx --json", SetupInspect},
+    {"layout", "Draw the byte map of one value of a struct type", "tessera layout q4_0.txt --shape 32x4096", SetupLayout},
+};
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 done; 1 read, but not in order; 2 input that cannot be parsed, a refusal, or wrong arguments;\n"
+    "3 output not written; 4 nothing to do.";
+
+int Main(int argc, char** argv) {
+  CLI::App app("Quantized tensors as structured views over their bytes, inside ONNX models.", "tessera");
+  app.set_version_flag("--version", "tessera " TESSERA_VERSION);
+  app.require_subcommand(1);
+  app.footer(kExitCodes);
+  app.set_help_all_flag("--help-all", "Print the help of every verb");
+  std::map<const CLI::App*, Command> commands;
+  for (const CommandRow& row : AllCommands()) {
+    CLI::App* verb = app.add_subcommand(row.name, row.summary);
+    verb->footer(fmt::format("Example:\n  {}\n\n{}", row.example, kExitCodes));
+    commands.emplace(verb, row.setup(verb));
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return Report({ErrorCode::kArgument, "", error.what(), fmt::format("tessera {}--help", app.get_subcommands().empty() ? "" : app.get_subcommands()[0]->get_name() + " ")});
+  }
+  return commands.at(app.get_subcommands()[0])();
+}
+
+}  // namespace
+
+std::span<const CommandRow> AllCommands() { return kCommands; }
+
+}  // namespace tessera::cli
+
+int main(int argc, char** argv) {
+  try {
+    return tessera::cli::Main(argc, argv);
+  } catch (const std::exception& error) {  // memory, or a fault of ours
+    return tessera::cli::Report({tessera::ErrorCode::kUnsupported, "", error.what(), "this is a fault; please report it"});
+  }
+}

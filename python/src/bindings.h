@@ -1,0 +1,217 @@
+// What the binding files share. Each file binds one topic; module.cc calls them in order.
+//
+// Objects hold C++ owners, never Python objects, so there is nothing for the garbage collector to find. A function that
+// works long or touches files releases the GIL; no lock is ever waited for while holding it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nanobind/nanobind.h>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/onnx/model.h"
+#include "tessera/types/limits.h"
+#include "tessera/types/struct_view.h"
+#include "tessera/types/type_table.h"
+
+namespace tessera::python {
+
+namespace nb = nanobind;
+
+// A str. ONNX strings need not be UTF-8: bytes that are not become lone surrogates, and back (PEP 383).
+struct Text {
+  std::string bytes;
+};
+
+// ---- errors.cc
+
+// Raises TesseraError.
+class Raised : public std::exception {
+ public:
+  explicit Raised(Error error) : error_(std::move(error)) {}
+  const Error& error() const { return error_; }
+
+ private:
+  Error error_;
+};
+
+template <typename T>
+T Unwrap(Result<T> result) {
+  if (!result) throw Raised(std::move(result).error());
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+// ---- arrays.cc: NumPy arrays over memory that `Owner` keeps alive, all read-only
+
+using Owner = std::shared_ptr<const void>;
+
+inline bool IsAnyObject(PyObject*) { return true; }
+
+// Typed for the stub; nothing is checked.
+class Array : public nb::object {
+  NB_OBJECT(Array, nb::object, "numpy.typing.NDArray[typing.Any]", IsAnyObject)
+};
+class Dtype : public nb::object {
+  NB_OBJECT(Dtype, nb::object, "numpy.dtype[typing.Any]", IsAnyObject)
+};
+class BytesLike : public nb::object {
+  NB_OBJECT(BytesLike, nb::object, "bytes | bytearray | memoryview | numpy.typing.NDArray[typing.Any]", IsAnyObject)
+};
+class Shape : public nb::tuple {
+  NB_OBJECT(Shape, nb::tuple, "tuple[int, ...]", PyTuple_Check)
+};
+
+template <typename Numbers>
+Shape ShapeOf(const Numbers& dims) {
+  nb::list list;
+  for (auto dim : dims) list.append(dim);
+  return nb::steal<Shape>(PyList_AsTuple(list.ptr()));
+}
+
+// The NumPy or ml_dtypes type of one unpacked element; object for STRING.
+Dtype DtypeOf(ElementType type);
+
+// Elements of whole bytes where they lie, `strides` bytes apart.
+Array StridedArray(const uint8_t* data, std::span<const uint64_t> dims, std::span<const uint64_t> strides_bytes,
+                   ElementType type, const Owner& owner, std::string_view where);
+// Elements unpacked to UnpackedBytes(type) each, one after the other.
+Array UnpackedArray(std::vector<uint8_t> bytes, std::span<const uint64_t> dims, ElementType type,
+                    std::string_view where);
+// Elements in canonical packed bytes: in place where they are whole bytes, else unpacked.
+Array PackedArray(std::span<const uint8_t> bytes, std::span<const uint64_t> dims, ElementType type, const Owner& owner,
+                  std::string_view where);
+Array ByteArray(std::span<const uint8_t> bytes, const Owner& owner);
+// What __array__(dtype, copy) returns for `array`; `is_view` tells whether it shares memory with the value.
+Array Converted(const Array& array, bool is_view, const nb::object& dtype, const nb::object& copy);
+
+// A bytes-like object or array: its bytes in C order. With `in_place` nothing may be copied, and the owner keeps the
+// object's buffer; without, the bytes of an array that is not contiguous are gathered.
+struct HeldBytes {
+  std::span<const uint8_t> bytes;
+  Owner owner;
+};
+HeldBytes BytesOf(const nb::object& data, bool in_place);
+
+// An array as a constant. Errors: kParameterData.
+Constant ConstantOf(const nb::object& array, const std::string& name);
+
+// ---- types.cc
+
+// Declarations that belong together: those of a model, or of a text.
+struct TypeList {
+  TypeTable table;
+  std::vector<StructType> declarations;
+  std::vector<Error> problems;                  // conversion's and the checker's
+  std::vector<std::optional<Error>> unprintable;  // by declaration: what the notation cannot hold
+};
+
+// A declaration in a list, or one outside it (inline in a value, or without a name) whose references point into it.
+class TypeObject {
+ public:
+  TypeObject(std::shared_ptr<const TypeList> list, int32_t index);
+  TypeObject(std::shared_ptr<const TypeList> list, std::shared_ptr<const CheckedType> checked);
+
+  const StructType& declaration() const { return checked_ ? checked_->declaration : list_->declarations[index_]; }
+  const std::shared_ptr<const TypeList>& list() const { return list_; }
+  int32_t index() const { return index_; }  // -1 outside the list
+  bool IsInOrder() const { return checked_ != nullptr; }
+  // Raises the first problem of a type that is not in order.
+  const std::shared_ptr<const CheckedType>& checked() const;
+  std::vector<StructType> Closed() const;  // Closure()
+  std::string Notation() const;
+
+ private:
+  std::shared_ptr<const TypeList> list_;
+  int32_t index_ = -1;
+  std::shared_ptr<const CheckedType> checked_;
+  std::optional<Error> problem_;
+};
+
+// The declarations of a text, checked. Raises the first problem.
+std::vector<TypeObject> ParseTypes(const std::string& text, const nb::object& shape, const nb::object& parameters,
+                                   const std::string& file_name, const Limits* limits);
+// The one declaration of a text that no other refers to.
+TypeObject ParseType(const std::string& text, const nb::object& shape, const nb::object& parameters,
+                     const std::string& file_name, const Limits* limits);
+
+// ---- view.cc
+
+// A view and what it looks into. Leaves and arrays share it.
+struct HeldView {
+  StructView view;
+  Owner payload_owner;
+};
+
+class ViewObject {
+ public:
+  ViewObject(TypeObject type, StructView view, Owner payload_owner)
+      : type_(std::move(type)),
+        held_(std::make_shared<const HeldView>(HeldView{std::move(view), std::move(payload_owner)})) {}
+  const TypeObject& type() const { return type_; }
+  const std::shared_ptr<const HeldView>& held() const { return held_; }
+
+ private:
+  TypeObject type_;
+  std::shared_ptr<const HeldView> held_;
+};
+
+struct LeafViewObject {
+  LeafView view;
+  std::shared_ptr<const HeldView> held;
+};
+
+// A leaf of a type, without a value.
+struct LeafObject {
+  std::shared_ptr<const CheckedType> type;
+  const Leaf* leaf;
+};
+
+ViewObject ViewOfBuffer(const TypeObject& type, const nb::object& buffer);
+
+LeafViewObject LeafOf(const ViewObject& view, const Text& path);
+nb::list LeavesOf(const ViewObject& view);
+nb::list LeafPathsOf(const ViewObject& view);
+Array PayloadOf(const ViewObject& view);
+
+// ---- model.cc
+
+void BindErrors(nb::module_& m);
+void BindTypes(nb::module_& m);
+void BindViews(nb::module_& m);
+void BindModel(nb::module_& m);
+void BindTables(nb::module_& m);  // tables.cc: the tables of types and operators, for tests
+
+}  // namespace tessera::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<tessera::python::Text> {
+  NB_TYPE_CASTER(tessera::python::Text, const_name("str"))
+
+  bool from_python(handle source, uint32_t, cleanup_list*) noexcept {
+    if (!PyUnicode_Check(source.ptr())) return false;
+    PyObject* bytes = PyUnicode_AsEncodedString(source.ptr(), "utf-8", "surrogateescape");
+    if (bytes == nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    value.bytes.assign(PyBytes_AS_STRING(bytes), static_cast<size_t>(PyBytes_GET_SIZE(bytes)));
+    Py_DECREF(bytes);
+    return true;
+  }
+
+  static handle from_cpp(const tessera::python::Text& text, rv_policy, cleanup_list*) noexcept {
+    return PyUnicode_DecodeUTF8(text.bytes.data(), static_cast<Py_ssize_t>(text.bytes.size()), "surrogateescape");
+  }
+};
+
+}  // namespace nanobind::detail

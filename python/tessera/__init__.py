@@ -1,0 +1,54 @@
+"""Quantized tensors as structured views over bytes, inside ONNX models.
+
+    model = tessera.load("model.onnx")             # weights stay in the file, memory-mapped
+    model.tensors["w"].numpy()                     # a NumPy view of the mapped bytes
+    model.structs["w.q4"]["blocks.scale"].numpy()  # one leaf of a struct value
+    tessera.check("model.onnx")                    # everything that is wrong with a file
+
+A `StructType` says what each bit of a value is; `StructType.parse` reads one from its text notation and `str` writes it.
+Arrays that `numpy()` returns are read-only. They keep the file they look into mapped, so nothing else has to be kept.
+
+Objects may be used from several threads. Everything that fails raises `TesseraError`.
+"""
+
+from tessera._errors import FileAccessError, NotFoundError, TesseraError
+from tessera._tessera import (
+    Leaf,
+    LeafView,
+    Limits,
+    Model,
+    Problem,
+    SaveReport,
+    Segment,
+    StructType,
+    StructValue,
+    StructView,
+    Tensor,
+    __version__,
+    check,
+    inspect,
+    load,
+    parse_types,
+)
+
+__all__ = [
+    "FileAccessError",
+    "Leaf",
+    "LeafView",
+    "Limits",
+    "Model",
+    "NotFoundError",
+    "Problem",
+    "SaveReport",
+    "Segment",
+    "StructType",
+    "StructValue",
+    "StructView",
+    "Tensor",
+    "TesseraError",
+    "__version__",
+    "check",
+    "inspect",
+    "load",
+    "parse_types",
+]
