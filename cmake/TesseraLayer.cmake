@@ -1,5 +1,5 @@
-# One CMake target a layer: tessera_<name>, from src/tessera/<name>/**/*.cc, with its tests (*_test.cc, and what helps
-# them in testing/) in one program tessera_<name>_test. Adding a file needs no edit here.
+# One CMake target a layer: tessera_<name>, from src/tessera/<name>/**/*.cc, with its tests (*_test.cc) in one program
+# tessera_<name>_test. What helps tests stands in testing/, for those of this layer and of the layers after it. Adding a file needs no edit here.
 
 add_library(tessera_flags INTERFACE)
 target_include_directories(tessera_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
@@ -23,9 +23,16 @@ function(tessera_layer name)
   list(FILTER helpers INCLUDE REGEX "/testing/")
   add_library(tessera_${name} STATIC ${sources})
   target_link_libraries(tessera_${name} PUBLIC tessera_flags ${ARG_DEPS})
+  if(TESSERA_TESTS AND helpers)
+    add_library(tessera_${name}_testing STATIC ${helpers})
+    target_link_libraries(tessera_${name}_testing PUBLIC tessera_${name})
+    set_property(GLOBAL APPEND PROPERTY tessera_testing tessera_${name}_testing)
+  endif()
   if(TESSERA_TESTS AND tests)
-    add_executable(tessera_${name}_test ${tests} ${helpers})
-    target_link_libraries(tessera_${name}_test PRIVATE tessera_${name} GTest::gmock GTest::gtest GTest::gtest_main)
+    get_property(testing GLOBAL PROPERTY tessera_testing)
+    add_executable(tessera_${name}_test ${tests})
+    target_link_libraries(tessera_${name}_test PRIVATE ${testing} tessera_${name} GTest::gmock GTest::gtest
+      GTest::gtest_main)
     target_compile_definitions(tessera_${name}_test PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     add_test(NAME tessera_${name}_test COMMAND tessera_${name}_test)
   endif()

@@ -162,10 +162,12 @@ class ModelChecker {
         break;
       default:
         if (value.has_tensor_value()) CheckTensor(value.tensor_value(), path.Field("tensor_value"));
-        if (element != nullptr && element->has_struct_type()) {
-          Add(ErrorCode::kValueStaticType, path.Field("elem_type"), fmt::format("is {}", value.elem_type()),
-              "STRUCT, as the graph's type says");
-        }
+        if (value.has_sparse_tensor_value()) CheckSparse(value.sparse_tensor_value(), path.Field("sparse_tensor_value"));
+    }
+    bool holds_container = value.has_sequence_value() || value.has_map_value() || value.has_optional_value();
+    if (element != nullptr && element->has_struct_type() && !holds_container) {
+      Add(ErrorCode::kValueStaticType, path.Field("elem_type"), fmt::format("is {}", value.elem_type()),
+          "STRUCT, as the graph's type says");
     }
     if (value.has_struct_value()) {
       Add(ErrorCode::kContainerElement, path.Field("struct_value"), "is set, and elem_type is not STRUCT",
@@ -173,13 +175,16 @@ class ModelChecker {
     }
   }
 
-  void CheckStructValue(const ir::StructProto& value, const Path& path, const StaticType& static_type) {
+  // The value's type, nullptr where something is wrong with it.
+  std::shared_ptr<const CheckedType> CheckStructValue(const ir::StructProto& value, const Path& path,
+                                                      const StaticType& static_type) {
     std::shared_ptr<const CheckedType> type = TypeOf(value, table_, path, problems_);
     const std::string where = At(path, value.name());
     if (type != nullptr) {
       CheckPayloadOf(value, *type, where);
     }
     if (static_type.type != nullptr) CheckSatisfies(value, type.get(), static_type, where);
+    return type;
   }
 
  private:
@@ -204,6 +209,7 @@ class ModelChecker {
   struct Scope {
     std::unordered_map<std::string_view, StaticType> types;                           // inputs, outputs, value_info
     std::unordered_map<std::string_view, std::shared_ptr<const CheckedType>> values;  // struct initializers
+    std::unordered_set<std::string_view> results;                                     // of nodes
     const Scope* outer = nullptr;
   };
 
@@ -238,12 +244,12 @@ class ModelChecker {
       Path at = path.Index("struct_initializer", i);
       CheckInitializerName(value.name(), ErrorCode::kValueName, at, &names);
       auto found = scope.types.find(value.name());
-      CheckStructValue(value, at, found == scope.types.end() ? StaticType{} : found->second);
-      Problems quiet;
-      scope.values.emplace(value.name(), TypeOf(value, table_, at, &quiet));
+      scope.values.emplace(value.name(),
+                           CheckStructValue(value, at, found == scope.types.end() ? StaticType{} : found->second));
     }
 
     scope_ = &scope;
+    for (const ir::NodeProto& node : graph.node()) scope.results.insert(node.output().begin(), node.output().end());
     for (int i = 0; i < graph.node_size(); ++i) CheckNode(graph.node(i), path.Index("node", i));
     scope_ = scope.outer;
   }
@@ -269,6 +275,7 @@ class ModelChecker {
           "one struct value and one tensor");
       return;
     }
+    if (scope_ == nullptr) return;  // in a function the types are those of the call
     std::shared_ptr<const CheckedType> type;
     const std::string& name = node.input(0);
     for (const Scope* scope = scope_; scope != nullptr; scope = scope->outer) {
@@ -284,6 +291,8 @@ class ModelChecker {
         if (type == nullptr) return;
         break;
       }
+      // The result of a node (a page taken from a sequence) need not have a value_info.
+      if (scope->results.contains(name)) return;
     }
     if (type == nullptr) {
       Add(ErrorCode::kDecodeNode, path.Index("input", 0), Quoted(name) + " is not a struct value of this graph",
@@ -297,8 +306,8 @@ class ModelChecker {
       return;
     }
     std::optional<OutputSignature> output = DeclaredOutput(*type->declaration.decoder);
-    auto info = scope_ == nullptr ? decltype(scope_->types.end()){} : scope_->types.find(node.output(0));
-    if (!output || scope_ == nullptr || info == scope_->types.end()) return;
+    auto info = scope_->types.find(node.output(0));
+    if (!output || info == scope_->types.end()) return;
     if (!Accepts(*info->second.type, *output)) {
       Add(ErrorCode::kDecodeNode, path.Index("output", 0),
           fmt::format("the graph's type of {} differs from the decoder's output", Quoted(node.output(0))),
@@ -444,6 +453,9 @@ class ModelChecker {
                      "a value of the graph's type");
       return;
     }
+    // A value without a type of its own is reported as that alone.
+    const bool in_table = value.has_type() && value.type() >= 0 && static_cast<size_t>(value.type()) < table_.size();
+    if (type == nullptr && !in_table) return;
     const ir::StructTypeProto& constraint = static_type.type->struct_type();
     if (constraint.has_type_index()) {
       int32_t wanted = constraint.type_index();
@@ -510,6 +522,9 @@ class ModelChecker {
           "STRUCT, as the graph's type says");
     }
     for (int i = 0; i < value.tensor_values_size(); ++i) CheckTensor(value.tensor_values(i), path.Index("tensor_values", i));
+    for (int i = 0; i < value.sparse_tensor_values_size(); ++i) {
+      CheckSparse(value.sparse_tensor_values(i), path.Index("sparse_tensor_values", i));
+    }
     for (int i = 0; i < value.sequence_values_size(); ++i) {
       CheckSequence(value.sequence_values(i), element, allowed, path.Index("sequence_values", i), depth + 1);
     }

@@ -102,7 +102,7 @@ class PartReader {
         return {ScalarType{type.value_or(ElementType::kUndefined)}};
       }
       case ir::TypeProto::kStructType:
-        return Part(proto.struct_type(), path.Field("struct_type"));
+        return Part(proto.struct_type(), path);
       case ir::TypeProto::VALUE_NOT_SET:
         return {};
       default:
@@ -112,8 +112,10 @@ class PartReader {
     }
   }
 
-  // A part or reference: carries nothing but its kind.
-  PhysicalType Part(const ir::StructTypeProto& proto, const Path& path) {
+  // A part or reference: carries nothing but its kind. `type` is the place of the TypeProto around it, where TypeTable
+  // would miss a part that is refused here.
+  PhysicalType Part(const ir::StructTypeProto& proto, const Path& type) {
+    const Path path = type.Field("struct_type");
     auto surplus = [&](bool present, std::string_view field) {
       if (present) {
         Add(ErrorCode::kPartSurplus, path.Field(field), "only a declaration has this", "a part without it");
@@ -125,7 +127,7 @@ class PartReader {
     surplus(proto.has_encoder(), "encoder");
     surplus(proto.metadata_props_size() > 0, "metadata_props");
     if (proto.has_structure()) {
-      Add(ErrorCode::kPartKind, path, "is a structure inside another type", "a declaration of its own and a type_index");
+      Add(ErrorCode::kPartKind, type, "is a structure inside another type", "a declaration of its own and a type_index");
       return {};
     }
     return Kind(proto, path);
@@ -346,7 +348,6 @@ Constant FromProto(const ir::TensorProto& proto, const Path& path, Problems* pro
   }
   if (proto.has_segment()) {
     problems->Add(ErrorCode::kConstantData, path.Field("segment").Str(), "a constant is a segment of a tensor", "a whole tensor");
-    return constant;
   }
   std::string_view raw = proto.raw_data();
   Result<std::vector<uint8_t>> bytes =

@@ -220,6 +220,7 @@ class TypeTable::Checker {
     CheckLocally(type, path, &references);
     Summary summary;
     Measure(type, problems_->count() == before, path, &summary);
+    if (!summary.valid && problems_->count() == before) ReportInvalid(references);
     *size_bits = summary.size_bits;
     return summary.valid && CheckExpanded(type, summary, false, path);
   }
@@ -230,11 +231,23 @@ class TypeTable::Checker {
     std::string path;
   };
 
+  // A declaration of the table is reported where it stands; a declaration outside that needs it says so itself.
+  void ReportInvalid(const std::vector<Reference>& references) {
+    for (const Reference& reference : references) {
+      if (summaries_[reference.index].valid) continue;
+      problems_->Add(ErrorCode::kTypeInvalid, reference.path,
+                     fmt::format("struct_types[{}] is not in order", reference.index), "a type without problems");
+    }
+  }
+
   // `struct_types[i]`, and nothing for a list that stands alone.
   static Path Root(size_t i) {
     static const Path root;
     return root.Index("struct_types", i);
   }
+
+  // Where the kind of a type stands: in the declaration itself, or for a part in its TypeProto's struct_type.
+  static Path KindPath(const Path& path, bool is_root) { return is_root ? path : path.Field("struct_type"); }
 
   void Add(ErrorCode code, const Path& at, std::string what, std::string fix) {
     problems_->Add(code, at.Str(), std::move(what), std::move(fix));
@@ -280,31 +293,33 @@ class TypeTable::Checker {
           fmt::format("at most {}", limits_.depth));
       return;
     }
+    const Path kind = KindPath(path, depth == 1);
     if (const auto* scalar = std::get_if<ScalarType>(&type.kind)) {
       if (!IsFixedWidth(scalar->type)) {
-        Add(ErrorCode::kLeafType, path, fmt::format("{} is not a fixed-width scalar", tessera::Name(scalar->type)),
+        Add(ErrorCode::kLeafType, path.Field("tensor_type").Field("elem_type"),
+            fmt::format("{} is not a fixed-width scalar", tessera::Name(scalar->type)),
             "an element type with a width in bits");
       }
     } else if (const auto* array = std::get_if<ArrayType>(&type.kind)) {
-      Path at = path.Field("array");
+      Path at = kind.Field("array");
       if (array->dims.empty()) {
         Add(ErrorCode::kArrayDimensions, at.Field("dimension"), "has none", "at least one; 0 is allowed as a value");
       }
       CheckPart(*array->element, at.Field("element_type"), depth + 1, references);
     } else if (const auto* packing = std::get_if<BitPackingType>(&type.kind)) {
-      CheckPacking(*packing, path.Field("bit_packing"));
+      CheckPacking(*packing, kind.Field("bit_packing"));
     } else if (const auto* structure = std::get_if<StructureType>(&type.kind)) {
       if (depth > 1) {
         Add(ErrorCode::kPartKind, path, "is a structure inside another type", "a type_index");
         return;
       }
-      CheckStructure(*structure, path.Field("structure"), depth, references);
+      CheckStructure(*structure, kind.Field("structure"), depth, references);
     } else if (const auto* reference = std::get_if<TypeReference>(&type.kind)) {
       if (reference->index < 0 || static_cast<size_t>(reference->index) >= types_.size()) {
-        Add(ErrorCode::kTypeIndex, path.Field("type_index"), fmt::format("is {}", reference->index),
+        Add(ErrorCode::kTypeIndex, kind.Field("type_index"), fmt::format("is {}", reference->index),
             types_.empty() ? "there are no declarations to refer to" : fmt::format("0 to {}", types_.size() - 1));
       } else {
-        references->push_back({reference->index, path.Field("type_index").Str()});
+        references->push_back({reference->index, kind.Field("type_index").Str()});
       }
     } else {
       Add(ErrorCode::kPartKind, path, "selects no kind", "a scalar, array, bit_packing or type_index");
@@ -425,7 +440,7 @@ class TypeTable::Checker {
 
   void Measure(const StructType& type, bool local_ok, const Path& path, Summary* summary) {
     if (!local_ok) return;
-    std::optional<Summary> measured = MeasurePart(type.root, path, 0);
+    std::optional<Summary> measured = MeasureKind(type.root, path, 0);
     if (!measured) return;
     *summary = *measured;
     summary->valid = false;
@@ -441,27 +456,32 @@ class TypeTable::Checker {
     }
   }
 
-  // nullopt: a problem was reported here, or a declaration that this one needs is invalid.
-  // `prefix` is the length of the path in front of the part's own names.
   std::optional<Summary> MeasurePart(const PhysicalType& type, const Path& path, uint64_t prefix) {
+    return MeasureKind(type, path.Field("struct_type"), prefix);
+  }
+
+  // nullopt: a problem was reported here, or a declaration that this one needs is invalid.
+  // `kind` is where the type's kind stands (KindPath), `prefix` the length of the leaf path in front of its own names.
+  std::optional<Summary> MeasureKind(const PhysicalType& type, const Path& kind, uint64_t prefix) {
     Summary s;
     if (const auto* scalar = std::get_if<ScalarType>(&type.kind)) {
       s.size_bits = BitWidth(scalar->type);
       s.leaves = 1;
       s.path_bytes = std::max<uint64_t>(prefix, 6);
     } else if (const auto* array = std::get_if<ArrayType>(&type.kind)) {
-      std::optional<Summary> element = MeasurePart(*array->element, path.Field("array").Field("element_type"), prefix);
+      const Path at = kind.Field("array");
+      std::optional<Summary> element = MeasurePart(*array->element, at.Field("element_type"), prefix);
       if (!element) return std::nullopt;
       s = *element;
       s.depth = element->depth + 1;
-      if (!Multiply(CheckedProduct(array->dims), array->dims, path.Field("array"), &s.size_bits)) return std::nullopt;
+      if (!Multiply(CheckedProduct(array->dims), array->dims, at, &s.size_bits)) return std::nullopt;
     } else if (const auto* packing = std::get_if<BitPackingType>(&type.kind)) {
       for (const BitPackingType::Component& component : packing->components) {
         s.size_bits += component.bits;  // at most limits.fields times 64
         s.path_bytes = SaturatingAdd(s.path_bytes, prefix + 1 + component.name.size());
       }
       s.leaves = packing->components.size();
-      if (!Multiply(CheckedProduct(packing->dims), packing->dims, path.Field("bit_packing"), &s.size_bits)) {
+      if (!Multiply(CheckedProduct(packing->dims), packing->dims, kind.Field("bit_packing"), &s.size_bits)) {
         return std::nullopt;
       }
     } else if (const auto* reference = std::get_if<TypeReference>(&type.kind)) {
@@ -477,7 +497,8 @@ class TypeTable::Checker {
           s.path_bytes = SaturatingAdd(s.path_bytes, field_prefix);
           continue;
         }
-        Path at = path.Field("structure").Index("field", i);
+        const Path fields = kind.Field("structure");
+        const Path at = fields.Index("field", i);
         std::optional<Summary> part = MeasurePart(std::get<PhysicalType>(field.content), at.Field("type"), field_prefix);
         if (!part) return std::nullopt;
         std::optional<uint64_t> sum = CheckedAdd(s.size_bits, part->size_bits);
