@@ -120,6 +120,20 @@ def test_stock_onnx_keeps_struct_values(make_model, blocks_text, tmp_path):
     assert np.array_equal(back.tensor("large").numpy(), large)
 
 
+def test_our_fields_are_in_the_file_that_stock_onnx_saved(ir, make_model, blocks_text, tmp_path):
+    """Read by another protobuf implementation with our schema: the fields stand where the contract says."""
+    (_, rows) = tessera.parse_types(blocks_text, shape=(1, 32))
+    model = tessera.Model.from_bytes(make_model().SerializeToString())
+    model.add_struct_initializer("v", rows, bytes(rows.size_bytes))
+    model.save(tmp_path / "ours.onnx")
+    onnx.save(onnx.load(tmp_path / "ours.onnx"), tmp_path / "theirs.onnx")
+    proto = ir.ModelProto.FromString((tmp_path / "theirs.onnx").read_bytes())
+    assert [t.name for t in proto.struct_types] == ["BLOCK", "ROWS"]
+    assert [f.name for f in proto.struct_types[1].structure.field] == ["blocks", "bias"]
+    (value,) = proto.graph.struct_initializer
+    assert (value.name, value.type, value.raw_data) == ("v", 1, bytes(rows.size_bytes))
+
+
 def test_stock_onnx_edits_our_model(make_model, blocks_text, tmp_path):
     (_, rows) = tessera.parse_types(blocks_text, shape=(1, 32))
     model = tessera.Model.from_bytes(make_model().SerializeToString())
