@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import onnx.checker
 import onnx.numpy_helper
+
 import tessera
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,7 +1,8 @@
-#include <algorithm>
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+
+#include <algorithm>
 
 #include "bindings.h"
 #include "tessera/base/checked.h"
@@ -143,8 +144,8 @@ Array Converted(const Array& array, bool is_view, const nb::object& dtype, const
   if (!is_view && !copy.is_none() && !nb::cast<bool>(copy)) {
     throw nb::value_error("the elements are packed and have to be copied");
   }
-  nb::object converted = nb::module_::import_("numpy").attr("asarray")(array, nb::arg("dtype") = dtype,
-                                                                        nb::arg("copy") = copy);
+  nb::object converted =
+      nb::module_::import_("numpy").attr("asarray")(array, nb::arg("dtype") = dtype, nb::arg("copy") = copy);
   return nb::borrow<Array>(converted);
 }
 

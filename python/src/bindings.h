@@ -4,9 +4,10 @@
 // works long or touches files releases the GIL; no lock is ever waited for while holding it.
 #pragma once
 
+#include <nanobind/nanobind.h>
+
 #include <cstdint>
 #include <memory>
-#include <nanobind/nanobind.h>
 #include <optional>
 #include <shared_mutex>
 #include <span>
@@ -121,7 +122,9 @@ class TypeObject {
   TypeObject(std::shared_ptr<const TypeList> list, std::shared_ptr<const CheckedType> checked)
       : list_(std::move(list)), checked_(std::move(checked)) {}
 
-  const StructType& declaration() const { return index_ < 0 ? checked_->declaration : list_->table.declaration(index_); }
+  const StructType& declaration() const {
+    return index_ < 0 ? checked_->declaration : list_->table.declaration(index_);
+  }
   const std::shared_ptr<const TypeList>& list() const { return list_; }
   int32_t index() const { return index_; }  // -1 outside the list
   const std::string& Name() const { return declaration().Name(); }
@@ -138,8 +141,7 @@ class TypeObject {
 };
 
 class Parameters : public nb::object {
-  NB_OBJECT(Parameters, nb::object,
-            "collections.abc.Mapping[str, int | float | str | ArrayLike]", IsAnyObject)
+  NB_OBJECT(Parameters, nb::object, "collections.abc.Mapping[str, int | float | str | ArrayLike]", IsAnyObject)
 };
 
 struct TextOptions {

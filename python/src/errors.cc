@@ -1,6 +1,7 @@
 // Problems, and the one place that turns an Error into a Python exception (tessera/_errors.py).
-#include <algorithm>
 #include <nanobind/operators.h>
+
+#include <algorithm>
 
 #include "bindings.h"
 
@@ -9,9 +10,9 @@ namespace {
 
 void SetPythonError(const Error& error) {
   try {
-    nb::object exception = nb::module_::import_("tessera._errors")
-                               .attr("make")(Info(error.code).slug.data(), Text{error.where}, Text{error.what},
-                                             Text{error.fix});
+    nb::object exception =
+        nb::module_::import_("tessera._errors")
+            .attr("make")(Info(error.code).slug.data(), Text{error.where}, Text{error.what}, Text{error.fix});
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   } catch (nb::python_error& failed) {
     failed.restore();
@@ -22,7 +23,8 @@ Error MakeProblem(const Text& code, const Text& where, const Text& what, const T
   auto rows = AllErrorCodes();
   auto row = std::find_if(rows.begin(), rows.end(), [&](const ErrorCodeInfo& info) { return info.slug == code.bytes; });
   if (row == rows.end()) {
-    throw Raised({ErrorCode::kArgument, "code", "there is no error code " + Quoted(code.bytes), "one of docs/errors.md"});
+    throw Raised(
+        {ErrorCode::kArgument, "code", "there is no error code " + Quoted(code.bytes), "one of docs/errors.md"});
   }
   return {row->code, where.bytes, what.bytes, fix.bytes};
 }

@@ -1,11 +1,12 @@
 // Models: load, save, check, inspect, and their tensors and struct values.
 #include <fmt/format.h>
-#include <mutex>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <mutex>
 
 #include "bindings.h"
 #include "tessera/jobs/check.h"
@@ -60,8 +61,10 @@ struct Shared {
     tensors.emplace();
     values.emplace();
     ForEachInitializer(model.proto(), [&](const auto& proto, const Path& path) {
-      if constexpr (std::is_same_v<std::decay_t<decltype(proto)>, ir::TensorProto>) tensors->Add(proto, path.Str());
-      else values->Add(proto, path.Str());
+      if constexpr (std::is_same_v<std::decay_t<decltype(proto)>, ir::TensorProto>)
+        tensors->Add(proto, path.Str());
+      else
+        values->Add(proto, path.Str());
     });
   }
   void Changed() {
@@ -133,7 +136,8 @@ std::vector<uint64_t> DimsOf(const ir::TensorProto& tensor) { return {tensor.dim
 
 bool IsView(const TensorObject& self) {
   std::optional<ElementType> type = ElementTypeFromNumber(self.proto->data_type());
-  return type && BitWidth(*type) != 0 && BitWidth(*type) % 8 == 0 && (IsExternal(*self.proto) || self.proto->has_raw_data());
+  return type && BitWidth(*type) != 0 && BitWidth(*type) % 8 == 0 &&
+         (IsExternal(*self.proto) || self.proto->has_raw_data());
 }
 
 Array StringArray(const TensorObject& self) {
@@ -180,24 +184,20 @@ ElementType TypeOfTensor(const TensorObject& self) {
 
 // ---- struct values
 
-ViewObject ViewOf(const ValueObject& self) {
-  const std::string where = self.Where();
-  const std::shared_ptr<const TypeList>& types = self.shared->Types();
-  Problems problems;
-  std::shared_ptr<const CheckedType> checked = TypeOf(*self.proto, types->table, Path(where), &problems);
-  if (checked == nullptr) throw Raised(problems.list().front());
-  Payload payload = Unwrap(self.shared->model.Bytes(*self.proto, where));
-  StructView view = Unwrap(StructView::Create(checked, std::move(payload), where));
-  TypeObject type = self.proto->has_struct_type() ? TypeObject(types, checked) : TypeObject(types, self.proto->type());
-  return {std::move(type), std::move(view), self.shared};
-}
-
 TypeObject TypeOfValue(const ValueObject& self) {
   const std::shared_ptr<const TypeList>& types = self.shared->Types();
   Problems problems;
   std::shared_ptr<const CheckedType> checked = TypeOf(*self.proto, types->table, Path(self.Where()), &problems);
   if (checked == nullptr) throw Raised(problems.list().front());
   return self.proto->has_struct_type() ? TypeObject(types, checked) : TypeObject(types, self.proto->type());
+}
+
+ViewObject ViewOf(const ValueObject& self) {
+  const std::string where = self.Where();
+  TypeObject type = TypeOfValue(self);
+  Payload payload = Unwrap(self.shared->model.Bytes(*self.proto, where));
+  StructView view = Unwrap(StructView::Create(type.checked(), std::move(payload), where));
+  return {std::move(type), std::move(view), self.shared};
 }
 
 // ---- lookups
@@ -247,7 +247,8 @@ std::variant<int64_t, std::vector<StructType>> TypeGiven(const SharedModel& shar
     if (int32_t index = shared->Types()->table.Find(text.bytes); index >= 0) return int64_t{index};
     if (text.bytes.find('{') == std::string::npos) {
       throw Raised({ErrorCode::kNoSuchValue, shared->model.path().string(),
-                    "the model has no struct type " + Quoted(text.bytes), "the name of one, or a text that declares one"});
+                    "the model has no struct type " + Quoted(text.bytes),
+                    "the name of one, or a text that declares one"});
     }
     TextOptions options;
     options.limits = &shared->limits;
@@ -259,13 +260,11 @@ std::variant<int64_t, std::vector<StructType>> TypeGiven(const SharedModel& shar
 }
 
 int32_t AddType(const ModelObject& self, const nb::object& type) {
+  if (PyIndex_Check(type.ptr())) throw nb::type_error("type: expected a StructType or a str");
   auto given = TypeGiven(self.shared, type);
-  if (const auto* index = std::get_if<int64_t>(&given)) {
-    return TypeObject(self.shared->Types(), static_cast<int32_t>(*index)).index();
-  }
-  return Alone(self.shared, [&](Model& model) {
-    return Unwrap(AddStructType(&model, std::get<1>(given), self.shared->limits));
-  });
+  if (const auto* index = std::get_if<int64_t>(&given)) return static_cast<int32_t>(*index);
+  return Alone(self.shared,
+               [&](Model& model) { return Unwrap(AddStructType(&model, std::get<1>(given), self.shared->limits)); });
 }
 
 ValueObject AddValue(const ModelObject& self, const Text& name, const nb::object& type, const nb::object& data) {
@@ -288,10 +287,14 @@ ValueObject AddValue(const ModelObject& self, const Text& name, const nb::object
 SaveReport SaveModel(const ModelObject& self, const std::filesystem::path& path, const std::string& data,
                      std::optional<uint64_t> model_bytes, std::optional<uint64_t> external_bytes) {
   SaveOptions options;
-  if (data == "keep") options.data = SaveOptions::Data::kKeep;
-  else if (data == "external") options.data = SaveOptions::Data::kExternal;
-  else if (data == "inline") options.data = SaveOptions::Data::kInline;
-  else throw Raised({ErrorCode::kArgument, "data", Quoted(data) + " is no such choice", "keep, external or inline"});
+  if (data == "keep")
+    options.data = SaveOptions::Data::kKeep;
+  else if (data == "external")
+    options.data = SaveOptions::Data::kExternal;
+  else if (data == "inline")
+    options.data = SaveOptions::Data::kInline;
+  else
+    throw Raised({ErrorCode::kArgument, "data", Quoted(data) + " is no such choice", "keep, external or inline"});
   if (model_bytes) options.model_bytes = *model_bytes;
   if (external_bytes) options.external_bytes = *external_bytes;
   return Unwrap(WithoutGil(self.shared, [&](const Model& model) { return model.Save(path, options); }));
@@ -301,7 +304,8 @@ nb::typed<nb::list, Error> ProblemList(const Problems& problems) {
   nb::typed<nb::list, Error> list;
   for (const Error& error : problems.list()) list.append(nb::cast(error));
   if (problems.omitted() > 0) {
-    std::string text = fmt::format("{} more problems are not listed; Limits.problems says how many are", problems.omitted());
+    std::string text =
+        fmt::format("{} more problems are not listed; Limits.problems says how many are", problems.omitted());
     if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
   }
   return list;
@@ -347,71 +351,105 @@ nb::object InspectLoaded(const ModelObject& self, const Limits* limits) {
 template <typename Object>
 nb::typed<nb::list, DataSegment> SegmentsOf(const Object& self) {
   nb::typed<nb::list, DataSegment> list;
-  for (const DataSegment& segment : Unwrap(self.shared->model.Segments(*self.proto, self.Where()))) list.append(nb::cast(segment));
+  for (const DataSegment& segment : Unwrap(self.shared->model.Segments(*self.proto, self.Where())))
+    list.append(nb::cast(segment));
   return list;
 }
 
 void BindValues(nb::module_& m) {
   nb::class_<DataSegment>(m, "Segment", "A span of a value's bytes in a file.")
-      .def_prop_ro("location", [](const DataSegment& self) { return Text{self.location}; },
-                   "The data file as the model names it; empty for bytes in the model itself.")
+      .def_prop_ro(
+          "location", [](const DataSegment& self) { return Text{self.location}; },
+          "The data file as the model names it; empty for bytes in the model itself.")
       .def_ro("offset", &DataSegment::offset, "In bytes.")
       .def_ro("length", &DataSegment::length, "In bytes.")
-      .def("__eq__", [](const DataSegment& a, const DataSegment& b) { return a == b; }, nb::is_operator(),
-           nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def(
+          "__eq__", [](const DataSegment& a, const DataSegment& b) { return a == b; }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__", [](const DataSegment& self) { return std::hash<std::string>()(self.location) ^ self.offset; })
       .def("__repr__", [](const DataSegment& self) {
         return Text{fmt::format("<Segment {} {}+{}>", Quoted(self.location), self.offset, self.length)};
       });
 
-  nb::class_<TensorObject>(m, "Tensor", "A tensor of a model. NumPy takes it as an array: `np.asarray(model.tensors[\"w\"])`.")
-      .def_prop_ro("name", [](const TensorObject& self) { return Text{self.proto->name()}; }, "As in the file; may be empty.")
-      .def_prop_ro("path", [](const TensorObject& self) { return Text{self.path}; }, "Its place, such as `graph.initializer[3]`.")
-      .def_prop_ro("doc_string", [](const TensorObject& self) { return Text{self.proto->doc_string()}; }, "Empty if it has none.")
-      .def_prop_ro("element_type", [](const TensorObject& self) { return Text{std::string(Name(TypeOfTensor(self)))}; },
-                   "ONNX's name of the type, such as `FLOAT16`.")
-      .def_prop_ro("dtype", [](const TensorObject& self) { return DtypeOf(TypeOfTensor(self)); }, "NumPy or ml_dtypes type of an element.")
-      .def_prop_ro("shape", [](const TensorObject& self) { return ShapeOf(self.proto->dims()); }, "Dimensions.")
-      .def_prop_ro("size_bytes", [](const TensorObject& self) { return Unwrap(FactsOf(*self.proto, self.Where())).bytes; },
-                   "Bytes of the packed elements; 0 for STRING.")
+  nb::class_<TensorObject>(m, "Tensor",
+                           "A tensor of a model. NumPy takes it as an array: `np.asarray(model.tensors[\"w\"])`.")
+      .def_prop_ro(
+          "name", [](const TensorObject& self) { return Text{self.proto->name()}; }, "As in the file; may be empty.")
+      .def_prop_ro(
+          "path", [](const TensorObject& self) { return Text{self.path}; },
+          "Its place, such as `graph.initializer[3]`.")
+      .def_prop_ro(
+          "doc_string", [](const TensorObject& self) { return Text{self.proto->doc_string()}; },
+          "Empty if it has none.")
+      .def_prop_ro(
+          "element_type", [](const TensorObject& self) { return Text{std::string(Name(TypeOfTensor(self)))}; },
+          "ONNX's name of the type, such as `FLOAT16`.")
+      .def_prop_ro(
+          "dtype", [](const TensorObject& self) { return DtypeOf(TypeOfTensor(self)); },
+          "NumPy or ml_dtypes type of an element.")
+      .def_prop_ro(
+          "shape", [](const TensorObject& self) { return ShapeOf(self.proto->dims()); }, "Dimensions.")
+      .def_prop_ro(
+          "size_bytes", [](const TensorObject& self) { return Unwrap(FactsOf(*self.proto, self.Where())).bytes; },
+          "Bytes of the packed elements; 0 for STRING.")
       .def_prop_ro("segments", &SegmentsOf<TensorObject>, "Where the bytes are. No file is looked at.")
       .def_prop_ro("is_view", &IsView, "True if numpy() looks into the model's memory or the mapped file.")
       .def("numpy", &TensorArray, R"(The elements as a read-only array.
 
 A view where `is_view` says so: of the mapped file for external data and long inline data. Types below a byte are
 unpacked, one to a byte; STRING gives an array of bytes objects.)")
-      .def("__array__", [](const TensorObject& self, const nb::object& dtype, const nb::object& copy) {
-        return Converted(TensorArray(self), IsView(self), dtype, copy);
-      }, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
-      nb::sig("def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[typing.Any]"))
+      .def(
+          "__array__",
+          [](const TensorObject& self, const nb::object& dtype, const nb::object& copy) {
+            return Converted(TensorArray(self), IsView(self), dtype, copy);
+          },
+          nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+          nb::sig(
+              "def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[typing.Any]"))
       .def("__repr__", [](const TensorObject& self) {
         std::optional<ElementType> type = ElementTypeFromNumber(self.proto->data_type());
-        return Text{fmt::format("<Tensor {} {}[{}]>", Quoted(self.proto->name()), type ? Name(*type) : "?", fmt::join(self.proto->dims(), ", "))};
+        return Text{fmt::format("<Tensor {} {}[{}]>", Quoted(self.proto->name()), type ? Name(*type) : "?",
+                                fmt::join(self.proto->dims(), ", "))};
       });
 
-  nb::class_<ValueObject>(m, "StructValue", R"(A struct value of a model: bytes with a type, a mapping from paths to leaves.
+  nb::class_<ValueObject>(m, "StructValue",
+                          R"(A struct value of a model: bytes with a type, a mapping from paths to leaves.
 
 Nothing is read before it is asked for.)")
-      .def_prop_ro("name", [](const ValueObject& self) { return Text{self.proto->name()}; }, "As in the file; may be empty.")
-      .def_prop_ro("path", [](const ValueObject& self) { return Text{self.path}; }, "Its place, such as `graph.struct_initializer[3]`.")
-      .def_prop_ro("doc_string", [](const ValueObject& self) { return Text{self.proto->doc_string()}; }, "Empty if it has none.")
+      .def_prop_ro(
+          "name", [](const ValueObject& self) { return Text{self.proto->name()}; }, "As in the file; may be empty.")
+      .def_prop_ro(
+          "path", [](const ValueObject& self) { return Text{self.path}; },
+          "Its place, such as `graph.struct_initializer[3]`.")
+      .def_prop_ro(
+          "doc_string", [](const ValueObject& self) { return Text{self.proto->doc_string()}; }, "Empty if it has none.")
       .def_prop_ro("type", &TypeOfValue, "The type.")
       .def_prop_ro("segments", &SegmentsOf<ValueObject>, "Where the bytes are. No file is looked at.")
       .def("view", &ViewOf, "The bytes seen through the type.")
-      .def_prop_ro("payload", [](const ValueObject& self) { return PayloadOf(ViewOf(self)); },
-                   "All bytes; a view of the mapped file or the model's memory, unless they lie in several segments.")
-      .def("keys", [](const ValueObject& self) { return nb::cast(ViewOf(self)).attr("keys")(); },
-           nb::sig("def keys(self) -> list[str]"), "The paths of the leaves.")
-      .def("values", [](const ValueObject& self) { return nb::cast(ViewOf(self)).attr("values")(); },
-           nb::sig("def values(self) -> list[LeafView]"), "The leaves.")
-      .def("__getitem__", [](const ValueObject& self, const Text& path) { return LeafAt(ViewOf(self), path.bytes); }, nb::arg("path"))
-      .def("__contains__", [](const ValueObject& self, const Text& path) {
-        return ViewOf(self).held()->view.type().FindLeaf(path.bytes) != nullptr;
-      }, nb::arg("path"))
-      .def("__iter__", [](const ValueObject& self) { return nb::iter(nb::cast(ViewOf(self))); },
-           nb::sig("def __iter__(self) -> collections.abc.Iterator[str]"))
+      .def_prop_ro(
+          "payload", [](const ValueObject& self) { return PayloadOf(ViewOf(self)); },
+          "All bytes; a view of the mapped file or the model's memory, unless they lie in several segments.")
+      .def(
+          "keys", [](const ValueObject& self) { return nb::cast(ViewOf(self)).attr("keys")(); },
+          nb::sig("def keys(self) -> list[str]"), "The paths of the leaves.")
+      .def(
+          "values", [](const ValueObject& self) { return nb::cast(ViewOf(self)).attr("values")(); },
+          nb::sig("def values(self) -> list[LeafView]"), "The leaves.")
+      .def(
+          "__getitem__", [](const ValueObject& self, const Text& path) { return LeafAt(ViewOf(self), path.bytes); },
+          nb::arg("path"))
+      .def(
+          "__contains__",
+          [](const ValueObject& self, const Text& path) {
+            return ViewOf(self).held()->view.type().FindLeaf(path.bytes) != nullptr;
+          },
+          nb::arg("path"))
+      .def(
+          "__iter__", [](const ValueObject& self) { return nb::iter(nb::cast(ViewOf(self))); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[str]"))
       .def("__len__", [](const ValueObject& self) { return ViewOf(self).held()->view.leaf_count(); })
-      .def("__repr__", [](const ValueObject& self) { return Text{"<StructValue " + Quoted(self.proto->name()) + ">"}; });
+      .def("__repr__",
+           [](const ValueObject& self) { return Text{"<StructValue " + Quoted(self.proto->name()) + ">"}; });
 }
 
 }  // namespace
@@ -421,70 +459,97 @@ void BindModel(nb::module_& m) {
 
   nb::class_<SaveReport>(m, "SaveReport", "What a save wrote.")
       .def_ro("model_bytes", &SaveReport::model_bytes, "Size of the model file.")
-      .def_prop_ro("data_file", [](const SaveReport& self) { return Text{self.data_file}; },
-                   "Name of the data file beside it; empty if there is none.")
+      .def_prop_ro(
+          "data_file", [](const SaveReport& self) { return Text{self.data_file}; },
+          "Name of the data file beside it; empty if there is none.")
       .def_ro("data_bytes", &SaveReport::data_bytes, "Size of the data file.")
       .def_ro("data_reused", &SaveReport::data_reused, "True if the data file stood there already with these bytes.")
-      .def_prop_ro("removed", [](const SaveReport& self) {
-        std::vector<Text> names;
-        for (const std::string& name : self.removed) names.push_back({name});
-        return names;
-      }, "Data files that only the replaced model used.")
+      .def_prop_ro(
+          "removed",
+          [](const SaveReport& self) {
+            std::vector<Text> names;
+            for (const std::string& name : self.removed) names.push_back({name});
+            return names;
+          },
+          "Data files that only the replaced model used.")
       .def("__repr__", [](const SaveReport& self) {
-        return Text{fmt::format("<SaveReport model_bytes={} data_file={} data_bytes={} data_reused={} removed=[{}]>", self.model_bytes,
-                                Quoted(self.data_file), self.data_bytes, self.data_reused, fmt::join(self.removed, ", "))};
+        return Text{fmt::format("<SaveReport model_bytes={} data_file={} data_bytes={} data_reused={} removed=[{}]>",
+                                self.model_bytes, Quoted(self.data_file), self.data_bytes, self.data_reused,
+                                fmt::join(self.removed, ", "))};
       });
 
   nb::class_<ModelObject>(m, "Model", R"(An ONNX model. Weights stay in their files, memory-mapped, until they are read.
 
 Everything that the file holds is kept, also what neither ONNX nor tessera knows.)")
-      .def_static("from_bytes", &ModelFromBytes, nb::arg("data"), nb::kw_only(), nb::arg("folder") = ".", nb::arg("limits") = nb::none(),
-                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview | NDArray[typing.Any], *, folder: str | os.PathLike[str] = '.', limits: Limits | None = None) -> Model"),
-                  "A model from its bytes, such as those of `onnx.ModelProto.SerializeToString`. Data files are looked for in `folder`.")
-      .def_prop_ro("path", [](const ModelObject& self) -> std::optional<std::filesystem::path> {
-        if (self.shared->model.path().empty()) return std::nullopt;
-        return self.shared->model.path();
-      }, "The file it was loaded from; None for one from bytes.")
-      .def_prop_ro("struct_types", [](const ModelObject& self) {
-        std::vector<TypeObject> types;
-        const std::shared_ptr<const TypeList>& list = self.shared->Types();
-        for (size_t i = 0; i < list->table.size(); ++i) types.emplace_back(list, static_cast<int32_t>(i));
-        return types;
-      }, "The declarations that values refer to by index. One that is not in order raises when it is used.")
-      .def_prop_ro("tensors", [](const ModelObject& self) {
-        self.shared->MakeIndex();
-        return AsDict<TensorObject>(self.shared, *self.shared->tensors);
-      }, R"(The tensors that are initializers, of graphs inside nodes too (sparse ones as their values and indices).
+      .def_static("from_bytes", &ModelFromBytes, nb::arg("data"), nb::kw_only(), nb::arg("folder") = ".",
+                  nb::arg("limits") = nb::none(),
+                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview | NDArray[typing.Any], *, folder: str | "
+                          "os.PathLike[str] = '.', limits: Limits | None = None) -> Model"),
+                  "A model from its bytes, such as those of `onnx.ModelProto.SerializeToString`. Data files are looked "
+                  "for in `folder`.")
+      .def_prop_ro(
+          "path",
+          [](const ModelObject& self) -> std::optional<std::filesystem::path> {
+            if (self.shared->model.path().empty()) return std::nullopt;
+            return self.shared->model.path();
+          },
+          "The file it was loaded from; None for one from bytes.")
+      .def_prop_ro(
+          "struct_types",
+          [](const ModelObject& self) {
+            std::vector<TypeObject> types;
+            const std::shared_ptr<const TypeList>& list = self.shared->Types();
+            for (size_t i = 0; i < list->table.size(); ++i) types.emplace_back(list, static_cast<int32_t>(i));
+            return types;
+          },
+          "The declarations that values refer to by index. One that is not in order raises when it is used.")
+      .def_prop_ro(
+          "tensors",
+          [](const ModelObject& self) {
+            self.shared->MakeIndex();
+            return AsDict<TensorObject>(self.shared, *self.shared->tensors);
+          },
+          R"(The tensors that are initializers, of graphs inside nodes too (sparse ones as their values and indices).
 
 One without a name, or with a name that an earlier one has, stands under its path.)")
-      .def_prop_ro("structs", [](const ModelObject& self) {
-        self.shared->MakeIndex();
-        return AsDict<ValueObject>(self.shared, *self.shared->values);
-      }, "The struct values that are initializers, named as the tensors are.")
+      .def_prop_ro(
+          "structs",
+          [](const ModelObject& self) {
+            self.shared->MakeIndex();
+            return AsDict<ValueObject>(self.shared, *self.shared->values);
+          },
+          "The struct values that are initializers, named as the tensors are.")
       .def("tensor", &TensorAt, nb::arg("name"), "`tensors[name]` without making the dict; raises NotFoundError.")
       .def("struct", &ValueAt, nb::arg("name"), "`structs[name]` without making the dict; raises NotFoundError.")
-      .def("add_struct_type", &AddType, nb::arg("type"), nb::sig("def add_struct_type(self, type: StructType | str) -> int"),
+      .def("add_struct_type", &AddType, nb::arg("type"),
+           nb::sig("def add_struct_type(self, type: StructType | str) -> int"),
            R"(Adds a declaration, a StructType or a text, with what it refers to; returns its index.
 
 What the model has already, equal in everything, is not added again. A name that it uses for another declaration is
 refused.)")
       .def("add_struct_initializer", &AddValue, nb::arg("name"), nb::arg("type"), nb::arg("data"),
-           nb::sig("def add_struct_initializer(self, name: str, type: StructType | str | int, data: bytes | bytearray | memoryview | NDArray[typing.Any]) -> StructValue"),
+           nb::sig("def add_struct_initializer(self, name: str, type: StructType | str | int, data: bytes | bytearray "
+                   "| memoryview | NDArray[typing.Any]) -> StructValue"),
            R"(Adds a struct value to the main graph; its bytes are copied.
 
 type: a StructType, an index or a name in struct_types, or a text in the notation. A type that the model lacks is added
 to it; one without a name stands in the value.)")
-      .def("save", &SaveModel, nb::arg("path"), nb::kw_only(), nb::arg("data") = "keep", nb::arg("model_bytes") = nb::none(),
-           nb::arg("external_bytes") = nb::none(),
-           nb::sig("def save(self, path: str | os.PathLike[str], *, data: typing.Literal['keep', 'external', 'inline'] = 'keep', model_bytes: int | None = None, external_bytes: int | None = None) -> SaveReport"),
+      .def("save", &SaveModel, nb::arg("path"), nb::kw_only(), nb::arg("data") = "keep",
+           nb::arg("model_bytes") = nb::none(), nb::arg("external_bytes") = nb::none(),
+           nb::sig("def save(self, path: str | os.PathLike[str], *, data: typing.Literal['keep', 'external', 'inline'] "
+                   "= 'keep', model_bytes: int | None = None, external_bytes: int | None = None) -> SaveReport"),
            R"(Writes the model, all or nothing: on any failure the old file and its data stand as they were.
 
 data: 'keep' leaves weights where they are (inline ones move out of a file over `model_bytes`, 1 GiB), 'external' puts
 every tensor of `external_bytes` (1024) and more into `<file>.data`, 'inline' puts everything into the model file.)")
-      .def("serialize", [](const ModelObject& self) {
-        std::string bytes = Unwrap(WithoutGil(self.shared, [](const Model& model) { return model.SerializeToString(); }));
-        return nb::bytes(bytes.data(), bytes.size());
-      }, "The whole model as bytes; external data stays external.")
+      .def(
+          "serialize",
+          [](const ModelObject& self) {
+            std::string bytes =
+                Unwrap(WithoutGil(self.shared, [](const Model& model) { return model.SerializeToString(); }));
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          "The whole model as bytes; external data stays external.")
       .def("__repr__", [](const ModelObject& self) {
         self.shared->MakeIndex();
         const std::string path = self.shared->model.path().string();
@@ -496,12 +561,15 @@ every tensor of `external_bytes` (1024) and more into `<file>.data`, 'inline' pu
         nb::sig("def load(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Model"),
         "Loads a model. External data is looked at when it is used, not here.");
 
-  m.def("check", &CheckLoaded, nb::arg("model"), nb::kw_only(), nb::arg("limits") = nb::none(), nb::arg("data_files") = true,
-        "Everything that is wrong with a model in memory.");
-  m.def("check", &CheckPath, nb::arg("path"), nb::kw_only(), nb::arg("values") = std::map<std::string, std::filesystem::path>{},
-        nb::arg("limits") = nb::none(), nb::arg("data_files") = true,
-        nb::sig("def check(path: str | os.PathLike[str], *, values: collections.abc.Mapping[str, str | os.PathLike[str]] = {}, limits: Limits | None = None, data_files: bool = True) -> list[Problem]"),
-        R"(Everything that is wrong with a file: struct types, struct values, tensors, and with `data_files` their data files.
+  m.def("check", &CheckLoaded, nb::arg("model"), nb::kw_only(), nb::arg("limits") = nb::none(),
+        nb::arg("data_files") = true, "Everything that is wrong with a model in memory.");
+  m.def(
+      "check", &CheckPath, nb::arg("path"), nb::kw_only(),
+      nb::arg("values") = std::map<std::string, std::filesystem::path>{}, nb::arg("limits") = nb::none(),
+      nb::arg("data_files") = true,
+      nb::sig("def check(path: str | os.PathLike[str], *, values: collections.abc.Mapping[str, str | os.PathLike[str]] "
+              "= {}, limits: Limits | None = None, data_files: bool = True) -> list[Problem]"),
+      R"(Everything that is wrong with a file: struct types, struct values, tensors, and with `data_files` their data files.
 
 values: serialized values in files of their own, by the name of the graph input or output that they stand for.
 Raises TesseraError for a file that cannot be read as a model.)");
@@ -512,7 +580,8 @@ Raises TesseraError for a file that cannot be read as a model.)");
   m.def("inspect", &InspectLoaded, nb::arg("model"), nb::kw_only(), nb::arg("limits") = nb::none(),
         nb::sig("def inspect(model: Model, *, limits: Limits | None = None) -> dict[str, typing.Any]"), kInspect);
   m.def("inspect", &InspectPath, nb::arg("path"), nb::kw_only(), nb::arg("limits") = nb::none(),
-        nb::sig("def inspect(path: str | os.PathLike[str], *, limits: Limits | None = None) -> dict[str, typing.Any]"), kInspect);
+        nb::sig("def inspect(path: str | os.PathLike[str], *, limits: Limits | None = None) -> dict[str, typing.Any]"),
+        kInspect);
 }
 
 }  // namespace tessera::python

@@ -27,8 +27,8 @@ std::vector<std::string> NamesOf(TypeMask mask) {
   return names;
 }
 
-using OperatorRow = std::tuple<std::string, int64_t, std::string, std::string, int,
-                               std::map<int64_t, std::vector<std::string>>>;
+using OperatorRow =
+    std::tuple<std::string, int64_t, std::string, std::string, int, std::map<int64_t, std::vector<std::string>>>;
 
 std::vector<OperatorRow> OperatorRows() {
   std::vector<OperatorRow> rows;
@@ -47,14 +47,17 @@ std::vector<std::tuple<std::string, int, int>> ElementRows() {
 }
 
 uint64_t Encode(const std::string& type, double value, bool saturate, const std::string& rounding) {
-  ScaleRounding mode = rounding == "down" ? ScaleRounding::kDown : rounding == "nearest" ? ScaleRounding::kNearest : ScaleRounding::kUp;
+  ScaleRounding mode = rounding == "down"      ? ScaleRounding::kDown
+                       : rounding == "nearest" ? ScaleRounding::kNearest
+                                               : ScaleRounding::kUp;
   return EncodeFloat(FloatType(type), value, saturate ? Overflow::kSaturate : Overflow::kOverflow, mode);
 }
 
 // A serialized FunctionProto in ONNX's text syntax, and back.
 Text PrintFunction(const nb::bytes& serialized) {
   ir::FunctionProto proto;
-  if (!proto.ParseFromArray(serialized.data(), static_cast<int>(serialized.size()))) throw nb::value_error("no FunctionProto");
+  if (!proto.ParseFromArray(serialized.data(), static_cast<int>(serialized.size())))
+    throw nb::value_error("no FunctionProto");
   Problems problems;
   Function function = FromProto(proto, Path("function"), &problems);
   if (!problems.empty()) throw Raised(problems.list().front());

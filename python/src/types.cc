@@ -1,10 +1,11 @@
 // Struct types, limits, and the notation.
-#include <algorithm>
 #include <fmt/format.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <algorithm>
 
 #include "bindings.h"
 #include "tessera/onnx/convert.h"
@@ -65,7 +66,8 @@ ParsedTypes Parse(const Text& text, const TextOptions& options) {
   parsed.referenced.resize(count);
   for (StructType& type : *concrete) {
     ForEachReference(&type.root, [&](TypeReference* reference) {
-      if (reference->index >= 0 && static_cast<size_t>(reference->index) < count) parsed.referenced[reference->index] = true;
+      if (reference->index >= 0 && static_cast<size_t>(reference->index) < count)
+        parsed.referenced[reference->index] = true;
     });
   }
   auto list = std::make_shared<TypeList>();
@@ -90,8 +92,10 @@ ParsedTypes Parse(const Text& text, const TextOptions& options) {
     if (!excused) throw Raised(InFile(error, options.file_name));
   }
   for (size_t i = 0; i < count; ++i) {
-    if (nameless[i] != nullptr) parsed.types.emplace_back(list, nameless[i]);
-    else parsed.types.emplace_back(list, static_cast<int32_t>(i));
+    if (nameless[i] != nullptr)
+      parsed.types.emplace_back(list, nameless[i]);
+    else
+      parsed.types.emplace_back(list, static_cast<int32_t>(i));
     parsed.types.back().checked();
   }
   return parsed;
@@ -188,10 +192,17 @@ void BindTypes(nb::module_& m) {
   nb::class_<Limits>(m, "Limits", "What the checker accepts at most. The defaults are safe for a stranger's file.")
       .def(
           "__init__",
-          [](Limits* self, uint32_t depth, uint64_t fields, uint64_t leaves, uint64_t total_leaves, uint64_t constant_bytes, uint64_t payload_bytes, uint32_t name_bytes, uint32_t message_depth, uint64_t problems) {
-            new (self) Limits{depth, fields, leaves, total_leaves, constant_bytes, payload_bytes, name_bytes, message_depth, problems};
+          [](Limits* self, uint32_t depth, uint64_t fields, uint64_t leaves, uint64_t total_leaves,
+             uint64_t constant_bytes, uint64_t payload_bytes, uint32_t name_bytes, uint32_t message_depth,
+             uint64_t problems) {
+            new (self) Limits{depth,         fields,     leaves,        total_leaves, constant_bytes,
+                              payload_bytes, name_bytes, message_depth, problems};
           },
-          nb::kw_only(), nb::arg("depth") = kDefaults.depth, nb::arg("fields") = kDefaults.fields, nb::arg("leaves") = kDefaults.leaves, nb::arg("total_leaves") = kDefaults.total_leaves, nb::arg("constant_bytes") = kDefaults.constant_bytes, nb::arg("payload_bytes") = kDefaults.payload_bytes, nb::arg("name_bytes") = kDefaults.name_bytes, nb::arg("message_depth") = kDefaults.message_depth, nb::arg("problems") = kDefaults.problems)
+          nb::kw_only(), nb::arg("depth") = kDefaults.depth, nb::arg("fields") = kDefaults.fields,
+          nb::arg("leaves") = kDefaults.leaves, nb::arg("total_leaves") = kDefaults.total_leaves,
+          nb::arg("constant_bytes") = kDefaults.constant_bytes, nb::arg("payload_bytes") = kDefaults.payload_bytes,
+          nb::arg("name_bytes") = kDefaults.name_bytes, nb::arg("message_depth") = kDefaults.message_depth,
+          nb::arg("problems") = kDefaults.problems)
       .def_rw("depth", &Limits::depth, "Nesting of parts and references, the root being 1.")
       .def_rw("fields", &Limits::fields, "Fields of one declaration, components of bit packings included.")
       .def_rw("leaves", &Limits::leaves, "Leaves of one declaration.")
@@ -206,22 +217,30 @@ void BindTypes(nb::module_& m) {
 
 Element (i0, i1, ...) starts at bit `bit_offset + i0 * bit_strides[0] + i1 * bit_strides[1] + ...` of the payload, and is
 `bits` wide. A constant has no place in the payload; its elements are in `constant`.)")
-      .def_prop_ro("path", [](const LeafObject& self) { return Text{self.leaf->path}; },
-                   "Full name, such as `blocks.scale`; `values` for a root array of scalars.")
-      .def_prop_ro("input_name", [](const LeafObject& self) { return Text{self.leaf->input_name}; },
-                   "The decoder's name for it.")
-      .def_prop_ro("element_type", [](const LeafObject& self) { return Text{std::string(Name(self.leaf->type))}; },
-                   "ONNX's name of the type, such as `INT4`; for a component of a bit packing the narrowest unsigned "
-                   "type that holds it.")
-      .def_prop_ro("dtype", [](const LeafObject& self) { return DtypeOf(self.leaf->type); },
-                   "NumPy or ml_dtypes type of an unpacked element.")
-      .def_prop_ro("bits", [](const LeafObject& self) { return self.leaf->bits; }, "Width of one element in the payload.")
-      .def_prop_ro("bit_offset", [](const LeafObject& self) { return self.leaf->bit_offset; },
-                   "Bit of the payload at which the first element starts.")
-      .def_prop_ro("shape", [](const LeafObject& self) { return ShapeOf(self.leaf->dims); },
-                   "The dimensions of the arrays around it, then its own.")
-      .def_prop_ro("bit_strides", [](const LeafObject& self) { return ShapeOf(self.leaf->bit_strides); },
-                   "Bits from one element to the next, for each dimension.")
+      .def_prop_ro(
+          "path", [](const LeafObject& self) { return Text{self.leaf->path}; },
+          "Full name, such as `blocks.scale`; `values` for a root array of scalars.")
+      .def_prop_ro(
+          "input_name", [](const LeafObject& self) { return Text{self.leaf->input_name}; },
+          "The decoder's name for it.")
+      .def_prop_ro(
+          "element_type", [](const LeafObject& self) { return Text{std::string(Name(self.leaf->type))}; },
+          "ONNX's name of the type, such as `INT4`; for a component of a bit packing the narrowest unsigned "
+          "type that holds it.")
+      .def_prop_ro(
+          "dtype", [](const LeafObject& self) { return DtypeOf(self.leaf->type); },
+          "NumPy or ml_dtypes type of an unpacked element.")
+      .def_prop_ro(
+          "bits", [](const LeafObject& self) { return self.leaf->bits; }, "Width of one element in the payload.")
+      .def_prop_ro(
+          "bit_offset", [](const LeafObject& self) { return self.leaf->bit_offset; },
+          "Bit of the payload at which the first element starts.")
+      .def_prop_ro(
+          "shape", [](const LeafObject& self) { return ShapeOf(self.leaf->dims); },
+          "The dimensions of the arrays around it, then its own.")
+      .def_prop_ro(
+          "bit_strides", [](const LeafObject& self) { return ShapeOf(self.leaf->bit_strides); },
+          "Bits from one element to the next, for each dimension.")
       .def_prop_ro(
           "constant",
           [](const LeafObject& self) -> std::optional<Array> {
@@ -253,21 +272,26 @@ are equal if their declarations are, and all that these refer to. Immutable.)")
 shape: the logical shape, which binds `rows`, `cols` and `elements`.
 parameters: values of other names in the text: numbers, literals, or arrays for the data of constants.
 file_name: how errors call the text.)")
-      .def_prop_ro("name", [](const TypeObject& self) { return Text{self.Name()}; }, "Empty if it has none.")
-      .def_prop_ro("doc_string", [](const TypeObject& self) { return Text{self.declaration().doc_string.value_or("")}; },
-                   "Empty if it has none.")
+      .def_prop_ro(
+          "name", [](const TypeObject& self) { return Text{self.Name()}; }, "Empty if it has none.")
+      .def_prop_ro(
+          "doc_string", [](const TypeObject& self) { return Text{self.declaration().doc_string.value_or("")}; },
+          "Empty if it has none.")
       .def_prop_ro(
           "metadata",
           [](const TypeObject& self) {
             nb::typed<nb::dict, Text, Text> dict;
-            for (const Metadata& entry : self.declaration().metadata) dict[nb::cast(Text{entry.key})] = Text{entry.value};
+            for (const Metadata& entry : self.declaration().metadata)
+              dict[nb::cast(Text{entry.key})] = Text{entry.value};
             return dict;
           },
           "The metadata_props.")
       .def_prop_ro(
           "index", [](const TypeObject& self) { return self.index() < 0 ? std::nullopt : std::optional(self.index()); },
-          "Position in the model's struct_types, or in the text; None for a type that stands in a value or has no name.")
-      .def_prop_ro("size_bits", [](const TypeObject& self) { return self.checked()->size_bits; }, "Bits of one value.")
+          "Position in the model's struct_types, or in the text; None for a type that stands in a value or has no "
+          "name.")
+      .def_prop_ro(
+          "size_bits", [](const TypeObject& self) { return self.checked()->size_bits; }, "Bits of one value.")
       .def_prop_ro(
           "size_bytes",
           [](const TypeObject& self) {
@@ -281,15 +305,18 @@ file_name: how errors call the text.)")
           "Bytes of one value.")
       .def_prop_ro("leaves", &LeavesOf, nb::sig("def leaves(self) -> list[Leaf]"),
                    "The leaves, depth-first in declaration order: the decoder's inputs.")
-      .def_prop_ro("decoder", [](const TypeObject& self) { return FunctionTextOf(self.declaration().decoder); },
-                   "The function from leaves to the tensor, in ONNX's text syntax; None if there is none.")
-      .def_prop_ro("encoder", [](const TypeObject& self) { return FunctionTextOf(self.declaration().encoder); },
-                   "The function from the tensor to bytes, in ONNX's text syntax; None if there is none.")
+      .def_prop_ro(
+          "decoder", [](const TypeObject& self) { return FunctionTextOf(self.declaration().decoder); },
+          "The function from leaves to the tensor, in ONNX's text syntax; None if there is none.")
+      .def_prop_ro(
+          "encoder", [](const TypeObject& self) { return FunctionTextOf(self.declaration().encoder); },
+          "The function from the tensor to bytes, in ONNX's text syntax; None if there is none.")
       .def("view", &ViewOfBuffer, nb::arg("buffer"),
            nb::sig("def view(self, buffer: bytes | bytearray | memoryview | NDArray[typing.Any]) -> StructView"),
            "The bytes of one value seen through this type. Nothing is copied; the view keeps the buffer.")
-      .def("__eq__", [](const TypeObject& a, const TypeObject& b) { return a.Closed() == b.Closed(); }, nb::is_operator(),
-           nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def(
+          "__eq__", [](const TypeObject& a, const TypeObject& b) { return a.Closed() == b.Closed(); },
+          nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__", [](const TypeObject& self) { return std::hash<std::string>()(self.Name()); })
       .def("__str__", [](const TypeObject& self) { return Text{self.Notation()}; })
       .def("__repr__", [](const TypeObject& self) { return Text{Repr(self)}; });

@@ -1,4 +1,4 @@
-"""The exceptions. python/src/errors.cc, the one place that turns an error of the library into one of these, calls `make`."""
+"""The exceptions. The one place that turns an error of the library into one, python/src/errors.cc, calls `make`."""
 
 from tessera._tessera import Problem
 

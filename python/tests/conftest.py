@@ -1,10 +1,14 @@
 """Fixtures for all tests of the package."""
 
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import onnx
 import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from onnx import TensorProto, helper
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +42,22 @@ BLOCK_BYTES = 2 + 16 + 4
 def root() -> Path:
     """The checkout."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def ir(tmp_path_factory) -> SimpleNamespace:
+    """Message classes of our own schema: ir.ModelProto and so on."""
+    protoc = shutil.which("protoc")
+    assert protoc, "protoc, of the package protobuf-compiler that the build needs too"
+    out = tmp_path_factory.mktemp("ir") / "set.pb"
+    subprocess.run(
+        [protoc, f"--descriptor_set_out={out}", f"-I{ROOT}/proto", f"{ROOT}/proto/onnx_struct.proto"], check=True
+    )
+    pool = descriptor_pool.DescriptorPool()
+    (file,) = descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()).file
+    pool.Add(file)
+    messages = pool.FindFileByName(file.name).message_types_by_name
+    return SimpleNamespace(**{name: message_factory.GetMessageClass(m) for name, m in messages.items()})
 
 
 @pytest.fixture

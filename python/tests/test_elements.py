@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+
 from tessera import _tessera
 
 ROWS = {name: (number, bits) for name, number, bits in _tessera._element_types()}
@@ -49,7 +50,9 @@ def test_every_code_decodes_as_ml_dtypes(name):
     codes = codes_of(name)
     with np.errstate(all="ignore"):
         values = codes.view(FLOATS[name]).astype(np.float64)
-    wrong = [int(c) for c, v in zip(codes, values, strict=True) if not same(_tessera._decode_float(name, int(c)), float(v))]
+    wrong = [
+        int(c) for c, v in zip(codes, values, strict=True) if not same(_tessera._decode_float(name, int(c)), float(v))
+    ]
     assert wrong == []
 
 

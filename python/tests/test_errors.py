@@ -1,13 +1,11 @@
 """Errors of the library as Python exceptions."""
 
-import os
 import pickle
 
 import pytest
+
 import tessera
 from tessera import _errors, _tessera
-
-HAS_PERMISSIONS = os.geteuid() != 0
 
 
 def test_a_missing_file_is_an_os_error(tmp_path):

@@ -5,6 +5,7 @@ import re
 import onnx.defs
 import pytest
 from onnx.defs import OpSchema
+
 from tessera import _tessera
 
 ROWS = {row[0]: row for row in _tessera._operators()}

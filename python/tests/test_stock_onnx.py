@@ -8,8 +8,9 @@ import onnx.checker
 import onnx.external_data_helper
 import onnx.numpy_helper
 import pytest
-import tessera
 from onnx import TensorProto, helper
+
+import tessera
 
 WHEEL = Path(onnx.__file__).parent
 MODELS = sorted(WHEEL.rglob("*.onnx"))
@@ -52,7 +53,9 @@ def test_models_of_the_wheel_are_in_order_and_read(path):
         array = onnx.numpy_helper.to_array(tensor)
         assert mine.dtype == array.dtype
         assert mine.shape == array.shape
-        assert np.array_equal(mine.numpy().view(np.uint8), array.view(np.uint8)) if array.ndim else mine.numpy() == array
+        assert (
+            np.array_equal(mine.numpy().view(np.uint8), array.view(np.uint8)) if array.ndim else mine.numpy() == array
+        )
 
 
 def test_equality_of_stock_messages_sees_unknown_fields():
@@ -98,7 +101,9 @@ def test_stock_onnx_keeps_struct_values(make_model, blocks_text, tmp_path):
     large = np.arange(100_000, dtype=np.float32)  # over the size that stays in the file
     model = tessera.Model.from_bytes(make_model(onnx.numpy_helper.from_array(large, "large")).SerializeToString())
     model.add_struct_initializer("v", rows, payload)
-    model.add_struct_initializer("u", "StructTypeProto { array: array(UINT8, dimension=70000) }", bytes(range(250)) * 280)
+    model.add_struct_initializer(
+        "u", "StructTypeProto { array: array(UINT8, dimension=70000) }", bytes(range(250)) * 280
+    )
     ours, theirs = tmp_path / "ours.onnx", tmp_path / "theirs.onnx"
     model.save(ours)
 
@@ -113,6 +118,20 @@ def test_stock_onnx_keeps_struct_values(make_model, blocks_text, tmp_path):
     assert np.array_equal(back.struct("v").payload, payload)
     assert bytes(back.struct("u").payload) == bytes(range(250)) * 280
     assert np.array_equal(back.tensor("large").numpy(), large)
+
+
+def test_our_fields_are_in_the_file_that_stock_onnx_saved(ir, make_model, blocks_text, tmp_path):
+    """Read by another protobuf implementation with our schema: the fields stand where the contract says."""
+    (_, rows) = tessera.parse_types(blocks_text, shape=(1, 32))
+    model = tessera.Model.from_bytes(make_model().SerializeToString())
+    model.add_struct_initializer("v", rows, bytes(rows.size_bytes))
+    model.save(tmp_path / "ours.onnx")
+    onnx.save(onnx.load(tmp_path / "ours.onnx"), tmp_path / "theirs.onnx")
+    proto = ir.ModelProto.FromString((tmp_path / "theirs.onnx").read_bytes())
+    assert [t.name for t in proto.struct_types] == ["BLOCK", "ROWS"]
+    assert [f.name for f in proto.struct_types[1].structure.field] == ["blocks", "bias"]
+    (value,) = proto.graph.struct_initializer
+    assert (value.name, value.type, value.raw_data) == ("v", 1, bytes(rows.size_bytes))
 
 
 def test_stock_onnx_edits_our_model(make_model, blocks_text, tmp_path):

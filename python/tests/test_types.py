@@ -3,8 +3,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
-import tessera
 
+import tessera
 
 
 def test_facts_of_a_type(blocks_text):
@@ -133,7 +133,9 @@ def test_parameters():
     assert np.array_equal(got["book"].astype(np.int8), BOOK.astype(np.int8))
     # NumPy's numbers, and arrays that are not contiguous or have the other byte order.
     strange = np.asfortranarray(BOOK)
-    type = tessera.StructType.parse(PARAMETERS, parameters={"count": np.int32(5), "s": np.array(0.1, ">f4"), "book": strange})
+    type = tessera.StructType.parse(
+        PARAMETERS, parameters={"count": np.int32(5), "s": np.array(0.1, ">f4"), "book": strange}
+    )
     assert constants(type)["scale"] == np.float32(0.1)
     assert np.array_equal(constants(type)["book"].astype(np.int8), BOOK.astype(np.int8))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tessera
 
-USE = '''
+USE = """
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ try:
     pass
 except tessera.FileAccessError as e:
     assert_type(e.code, str)
-'''
+"""
 WRONG = [
     "tessera.load(3)",
     "tessera.load('m.onnx').save('n.onnx', data='elsewhere')",

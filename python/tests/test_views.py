@@ -5,6 +5,7 @@ import gc
 import ml_dtypes
 import numpy as np
 import pytest
+
 import tessera
 from tessera import _tessera
 
@@ -157,8 +158,17 @@ def test_view_keeps_the_buffer_and_arrays_keep_the_view(rows, payload):
     data.append(0)
 
 
-@pytest.mark.parametrize("make", [bytes, bytearray, lambda b: memoryview(bytes(b)), lambda b: np.frombuffer(bytes(b), np.uint8),
-                                  lambda b: np.frombuffer(bytes(b), ml_dtypes.float8_e5m2)])  # fmt: skip
+BUFFERS = {
+    "bytes": bytes,
+    "bytearray": bytearray,
+    "memoryview": memoryview,
+    "array": lambda b: np.frombuffer(b, np.uint8),
+    "array of float8": lambda b: np.frombuffer(b, ml_dtypes.float8_e5m2),
+    "array of two dimensions": lambda b: np.frombuffer(b, np.float32).reshape(2, -1),
+}
+
+
+@pytest.mark.parametrize("make", BUFFERS.values(), ids=BUFFERS.keys())
 def test_buffers_of_every_kind(rows, payload, make):
     assert np.array_equal(rows.view(make(payload.tobytes())).payload, payload)
 
@@ -203,38 +213,38 @@ def test_leaves_without_elements(dims, element):
     assert leaf.numpy().dtype == leaf.dtype
 
 
-def test_a_value_in_several_segments(tmp_path):
+def test_a_value_in_several_segments(ir, tmp_path):
     """A payload that lies in two files; each leaf in one of them."""
-    model = tessera.Model.from_bytes(b"\x08\x0a\x3a\x03\x12\x01g")
+    model = tessera.Model.from_bytes(ir.ModelProto(ir_version=10, graph=ir.GraphProto(name="g")).SerializeToString())
     type = tessera.StructType.parse("""StructTypeProto { name: "S" structure: Structure {
-        field: { name: "a", type: array(FLOAT, dimension=2) } field: { name: "b", type: array(INT4, dimension=6) } } }""")
+        field: { name: "a", type: array(FLOAT, dimension=2) }
+        field: { name: "b", type: array(INT4, dimension=6) } } }""")
     model.add_struct_initializer("v", type, bytes(11))
-    (tmp_path / "a.bin").write_bytes(bytes(4) + np.array([1.5, -2], "<f4").tobytes())
-    (tmp_path / "b.bin").write_bytes(b"\x21\x43\x65")
+    floats, nibbles = np.array([1.5, -2], "<f4").tobytes(), b"\x21\x43\x65"
+    (tmp_path / "a.bin").write_bytes(bytes(4) + floats)
+    (tmp_path / "b.bin").write_bytes(nibbles)
+    proto = ir.ModelProto.FromString(model.serialize())
+    (value,) = proto.graph.struct_initializer
+    value.ClearField("raw_data")
     entries = [("location", "a.bin"), ("offset", "4"), ("length", "8"), ("location", "b.bin"), ("length", "3")]
-    external = b"".join(
-        b"\x22" + bytes([len(e)]) + e
-        for e in (b"\x0a" + bytes([len(k)]) + k.encode() + b"\x12" + bytes([len(v)]) + v.encode() for k, v in entries)
-    )
-    raw = b"\x1a\x0b" + bytes(11)
-    serialized = model.serialize()
-    at = serialized.index(raw)
-    # The value's length and the graph's grow by the difference; both are of one byte or two.
-    value = serialized[serialized.rindex(b"\x82\x4b", 0, at) + 3 :]
-    length = serialized[serialized.rindex(b"\x82\x4b", 0, at) + 2]
-    value = value[:length].replace(raw, external)
-    value = b"\x82\x4b" + bytes([len(value) & 0x7F | 0x80, len(value) >> 7]) + value
-    graph = b"\x12\x01g" + value
-    types = serialized[serialized.index(b"\x82\x4b", at + len(raw)) :]
-    whole = b"\x08\x0a\x3a" + bytes([len(graph) & 0x7F | 0x80, len(graph) >> 7]) + graph + types
+    for key, text in entries:
+        value.external_data.add(key=key, value=text)
     path = tmp_path / "m.onnx"
-    path.write_bytes(whole)
+    path.write_bytes(proto.SerializeToString())
 
-    assert tessera.check(path)[:1] == [] or [p.code for p in tessera.check(path)] == ["external-orphan"]
+    assert [p.code for p in tessera.check(path)] == ["external-orphan"]  # the four bytes in front
     loaded = tessera.load(path).struct("v")
     assert [(s.location, s.offset, s.length) for s in loaded.segments] == [("a.bin", 4, 8), ("b.bin", 0, 3)]
     assert loaded["a"].numpy().tolist() == [1.5, -2.0]
     assert loaded["b"].numpy().astype(int).tolist() == [1, 2, 3, 4, 5, 6]
     assert loaded["a"].is_view
-    assert bytes(loaded.payload) == np.array([1.5, -2], "<f4").tobytes() + b"\x21\x43\x65"
+    assert bytes(loaded.payload) == floats + nibbles
     assert loaded.segments == tessera.load(path).struct("v").segments
+
+    # One edit away: a leaf that crosses from one file into the other.
+    value.external_data[2].value, value.external_data[4].value = "6", "5"
+    (tmp_path / "b.bin").write_bytes(bytes(5))
+    path.write_bytes(proto.SerializeToString())
+    assert "leaf-segment" in [p.code for p in tessera.check(path)]
+    with pytest.raises(tessera.TesseraError, match="leaf-segment"):
+        tessera.load(path).struct("v").view()

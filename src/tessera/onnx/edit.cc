@@ -1,7 +1,8 @@
 #include "tessera/onnx/edit.h"
 
-#include <array>
 #include <fmt/format.h>
+
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -83,7 +84,8 @@ Result<void> CheckName(const Model& model, const std::string& name) {
   const ir::GraphProto& graph = model.proto().graph();
   bool taken = false;
   for (const ir::TensorProto& tensor : graph.initializer()) taken = taken || tensor.name() == name;
-  for (const ir::SparseTensorProto& sparse : graph.sparse_initializer()) taken = taken || sparse.values().name() == name;
+  for (const ir::SparseTensorProto& sparse : graph.sparse_initializer())
+    taken = taken || sparse.values().name() == name;
   for (const ir::StructProto& value : graph.struct_initializer()) taken = taken || value.name() == name;
   if (taken) {
     return Fail(ErrorCode::kValueName, "struct value " + Quoted(name), "the graph has an initializer of that name",
@@ -130,7 +132,8 @@ Result<ir::StructProto*> AddStructInitializer(Model* model, const std::string& n
   const bool is_inline = types.back().Name().empty();
   const size_t declared = types.size() - (is_inline ? 1 : 0);
   Problems problems;
-  TypeTable table = TypeTable::Build({types.begin(), types.begin() + static_cast<ptrdiff_t>(declared)}, limits, &problems);
+  TypeTable table =
+      TypeTable::Build({types.begin(), types.begin() + static_cast<ptrdiff_t>(declared)}, limits, &problems);
   std::shared_ptr<const CheckedType> checked =
       is_inline ? table.CheckInline(types.back(), Path("struct_type"), &problems) : table.Get(declared - 1);
   if (!problems.empty()) return First(problems);

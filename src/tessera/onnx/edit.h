@@ -15,9 +15,9 @@
 namespace tessera {
 
 // Puts the last of `types` into ModelProto.struct_types, with those that it refers to; returns its index. `types` is a
-// list of its own as Closure() makes it: references are positions in it. A declaration that the model has already, equal
-// in everything, is not added again.
-// Errors: kTypeName for a name that the model uses for another declaration, and the first problem of the checker.
+// list of its own as Closure() makes it: references are positions in it. A declaration that the model has already,
+// equal in everything, is not added again. Errors: kTypeName for a name that the model uses for another declaration,
+// and the first problem of the checker.
 Result<int32_t> AddStructType(Model* model, const std::vector<StructType>& types, const Limits& limits = {});
 
 // Adds a value to the main graph's struct_initializer. Its type is the last of `types`, as above; one without a name

@@ -1,6 +1,7 @@
 #include "tessera/onnx/edit.h"
 
 #include <gtest/gtest.h>
+
 #include <string_view>
 
 #include "tessera/onnx/check_model.h"
@@ -39,7 +40,8 @@ void ExpectInOrder(const Model& model) {
 TEST(AddStructTypeTest, AddsWhatTheTypeRefersToAndNothingTwice) {
   Model model = NewModel();
   // Something else stands first, so that references have to be renumbered.
-  Result<int32_t> other = AddStructType(&model, Parse(R"(StructTypeProto { name: "X" array: array(UINT8, dimension=3) })"));
+  Result<int32_t> other =
+      AddStructType(&model, Parse(R"(StructTypeProto { name: "X" array: array(UINT8, dimension=3) })"));
   ASSERT_TRUE(other) << other.error().Format();
   EXPECT_EQ(*other, 0);
   for (int times = 0; times < 2; ++times) {
@@ -48,7 +50,15 @@ TEST(AddStructTypeTest, AddsWhatTheTypeRefersToAndNothingTwice) {
     EXPECT_EQ(*row, 2);
     EXPECT_EQ(model.proto().struct_types_size(), 3);
   }
-  EXPECT_EQ(model.proto().struct_types(2).structure().field(0).type().struct_type().array().element_type().struct_type()
+  EXPECT_EQ(model.proto()
+                .struct_types(2)
+                .structure()
+                .field(0)
+                .type()
+                .struct_type()
+                .array()
+                .element_type()
+                .struct_type()
                 .type_index(),
             1);
   ExpectInOrder(model);
@@ -57,7 +67,8 @@ TEST(AddStructTypeTest, AddsWhatTheTypeRefersToAndNothingTwice) {
 TEST(AddStructTypeTest, RefusesANameThatMeansSomethingElse) {
   Model model = NewModel();
   ASSERT_TRUE(AddStructType(&model, Parse(kBlocks)));
-  Result<int32_t> clash = AddStructType(&model, Parse(R"(StructTypeProto { name: "BLOCK" array: array(UINT8, dimension=4) })"));
+  Result<int32_t> clash =
+      AddStructType(&model, Parse(R"(StructTypeProto { name: "BLOCK" array: array(UINT8, dimension=4) })"));
   ASSERT_FALSE(clash);
   EXPECT_EQ(clash.error().code, ErrorCode::kTypeName);
   EXPECT_EQ(model.proto().struct_types_size(), 2);
@@ -113,7 +124,9 @@ TEST(AddStructInitializerTest, LeavesTheModelAloneOnAnError) {
   Model model = NewModel();
   model.mutable_proto().mutable_graph()->add_initializer()->set_name("t");
   const std::string before = model.proto().SerializeAsString();
-  auto code = [&](const Result<ir::StructProto*>& result) { return result ? "" : std::string(Info(result.error().code).slug); };
+  auto code = [&](const Result<ir::StructProto*>& result) {
+    return result ? "" : std::string(Info(result.error().code).slug);
+  };
   EXPECT_EQ(code(AddStructInitializer(&model, "v", Parse(kBlocks), std::vector<uint8_t>(7))), "payload-size");
   EXPECT_EQ(code(AddStructInitializer(&model, "v", Parse(kBlocks), std::vector<uint8_t>(9))), "payload-size");
   EXPECT_EQ(code(AddStructInitializer(&model, "", Parse(kBlocks), std::vector<uint8_t>(8))), "value-name");

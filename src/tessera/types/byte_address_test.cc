@@ -1,5 +1,6 @@
 // LeafView::ByteAddress: where a leaf can be read in place with strides.
 #include <gtest/gtest.h>
+
 #include <memory>
 #include <numeric>
 #include <string_view>
