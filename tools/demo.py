@@ -135,7 +135,7 @@ def add_struct_value(source: Path) -> None:
     step("Saved again by stock onnx, read by tessera")
     problems = tessera.check(resaved)
     expect(not problems, "no problem found")
-    value = tessera.load(resaved).struct_initializers[name]
+    value = tessera.load(resaved).structs[name]
     expect(bytes(value.payload) == payload, "the payload is the same, byte for byte")
     expect(np.array_equal(np.asarray(value["codes"]).astype(np.int8), codes), "the leaf `codes` is the codes")
     expect(np.array_equal(np.asarray(value["scales"]), scales), "the leaf `scales` is the scales")

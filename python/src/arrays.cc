@@ -1,4 +1,4 @@
-#include <cstring>
+#include <algorithm>
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -51,6 +51,19 @@ constexpr DtypeRow kDtypes[] = {
     {ElementType::kFloat6E3M2, "ml_dtypes", "float6_e3m2fn"},
 };
 
+uint64_t SaturatingMul(uint64_t a, uint64_t b) { return CheckedMul(a, b).value_or(UINT64_MAX); }
+
+// Row-major strides of elements of so many bytes. They saturate only in shapes that have a dimension 0.
+std::vector<uint64_t> RowMajor(std::span<const uint64_t> dims, uint64_t element_bytes) {
+  std::vector<uint64_t> strides(dims.size());
+  uint64_t stride = element_bytes;
+  for (size_t i = dims.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride = SaturatingMul(stride, dims[i] == 0 ? 1 : dims[i]);
+  }
+  return strides;
+}
+
 nb::capsule CapsuleOf(const Owner& owner) {
   return nb::capsule(new Owner(owner), [](void* pointer) noexcept { delete static_cast<Owner*>(pointer); });
 }
@@ -100,35 +113,24 @@ Array StridedArray(const uint8_t* data, std::span<const uint64_t> dims, std::spa
 
 Array UnpackedArray(std::vector<uint8_t> bytes, std::span<const uint64_t> dims, ElementType type,
                     std::string_view where) {
-  auto held = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
-  std::vector<uint64_t> strides(dims.size());
-  uint64_t stride = UnpackedBytes(type);
-  for (size_t i = dims.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride = SaturatingMul(stride, dims[i] == 0 ? 1 : dims[i]);
+  if (const uint32_t bits = BitWidth(type); bits < 8) {
+    // The arrays of ml_dtypes keep codes without their sign's extension.
+    for (uint8_t& code : bytes) code &= static_cast<uint8_t>((1u << bits) - 1);
   }
-  return StridedArray(held->data(), dims, strides, type, held, where);
+  auto held = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  return StridedArray(held->data(), dims, RowMajor(dims, UnpackedBytes(type)), type, held, where);
 }
 
 Array PackedArray(std::span<const uint8_t> bytes, std::span<const uint64_t> dims, ElementType type, const Owner& owner,
                   std::string_view where) {
   const uint32_t bits = BitWidth(type);
-  uint64_t count = 1;
-  for (uint64_t dim : dims) count = SaturatingMul(count, dim);
-  if (bits % 8 != 0) {
-    std::vector<uint8_t> unpacked(count);
+  if (bits % 8 == 0) return StridedArray(bytes.data(), dims, RowMajor(dims, bits / 8), type, owner, where);
+  std::vector<uint8_t> unpacked(CheckedProduct(dims).value_or(0));
+  {
     nb::gil_scoped_release release;
-    BitUnpacker(bits, bits, 1, Info(type).kind == ElementKind::kSigned).Run(bytes, 0, count, unpacked.data());
-    nb::gil_scoped_acquire acquire;
-    return UnpackedArray(std::move(unpacked), dims, type, where);
+    BitUnpacker(bits, bits, 1, false).Run(bytes, 0, unpacked.size(), unpacked.data());
   }
-  std::vector<uint64_t> strides(dims.size());
-  uint64_t stride = bits / 8;
-  for (size_t i = dims.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride = SaturatingMul(stride, dims[i] == 0 ? 1 : dims[i]);
-  }
-  return StridedArray(bytes.data(), dims, strides, type, owner, where);
+  return UnpackedArray(std::move(unpacked), dims, type, where);
 }
 
 Array ByteArray(std::span<const uint8_t> bytes, const Owner& owner) {

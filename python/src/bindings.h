@@ -57,13 +57,13 @@ inline bool IsAnyObject(PyObject*) { return true; }
 
 // Typed for the stub; nothing is checked.
 class Array : public nb::object {
-  NB_OBJECT(Array, nb::object, "numpy.typing.NDArray[typing.Any]", IsAnyObject)
+  NB_OBJECT(Array, nb::object, "NDArray[typing.Any]", IsAnyObject)
 };
 class Dtype : public nb::object {
-  NB_OBJECT(Dtype, nb::object, "numpy.dtype[typing.Any]", IsAnyObject)
+  NB_OBJECT(Dtype, nb::object, "DType[typing.Any]", IsAnyObject)
 };
 class BytesLike : public nb::object {
-  NB_OBJECT(BytesLike, nb::object, "bytes | bytearray | memoryview | numpy.typing.NDArray[typing.Any]", IsAnyObject)
+  NB_OBJECT(BytesLike, nb::object, "bytes | bytearray | memoryview | NDArray[typing.Any]", IsAnyObject)
 };
 class Shape : public nb::tuple {
   NB_OBJECT(Shape, nb::tuple, "tuple[int, ...]", PyTuple_Check)
@@ -108,22 +108,25 @@ Constant ConstantOf(const nb::object& array, const std::string& name);
 // Declarations that belong together: those of a model, or of a text.
 struct TypeList {
   TypeTable table;
-  std::vector<StructType> declarations;
-  std::vector<Error> problems;                  // conversion's and the checker's
-  std::vector<std::optional<Error>> unprintable;  // by declaration: what the notation cannot hold
+  std::vector<Error> conversion;  // what of a message's types cannot be held at all, and so not be printed
+  std::vector<Error> problems;    // conversion and what the checker found
 };
+
+std::shared_ptr<const TypeList> TypeListOf(const Model& model, const Limits& limits);
 
 // A declaration in a list, or one outside it (inline in a value, or without a name) whose references point into it.
 class TypeObject {
  public:
-  TypeObject(std::shared_ptr<const TypeList> list, int32_t index);
-  TypeObject(std::shared_ptr<const TypeList> list, std::shared_ptr<const CheckedType> checked);
+  TypeObject(std::shared_ptr<const TypeList> list, int32_t index) : list_(std::move(list)), index_(index) {}
+  TypeObject(std::shared_ptr<const TypeList> list, std::shared_ptr<const CheckedType> checked)
+      : list_(std::move(list)), checked_(std::move(checked)) {}
 
-  const StructType& declaration() const { return checked_ ? checked_->declaration : list_->declarations[index_]; }
+  const StructType& declaration() const { return index_ < 0 ? checked_->declaration : list_->table.declaration(index_); }
   const std::shared_ptr<const TypeList>& list() const { return list_; }
   int32_t index() const { return index_; }  // -1 outside the list
-  bool IsInOrder() const { return checked_ != nullptr; }
-  // Raises the first problem of a type that is not in order.
+  const std::string& Name() const { return declaration().Name(); }
+  std::optional<Error> Problem() const;  // what is wrong with it, if anything
+  // Raises that.
   const std::shared_ptr<const CheckedType>& checked() const;
   std::vector<StructType> Closed() const;  // Closure()
   std::string Notation() const;
@@ -131,16 +134,25 @@ class TypeObject {
  private:
   std::shared_ptr<const TypeList> list_;
   int32_t index_ = -1;
-  std::shared_ptr<const CheckedType> checked_;
-  std::optional<Error> problem_;
+  mutable std::shared_ptr<const CheckedType> checked_;  // used with the GIL held
+};
+
+class Parameters : public nb::object {
+  NB_OBJECT(Parameters, nb::object,
+            "collections.abc.Mapping[str, int | float | str | ArrayLike]", IsAnyObject)
+};
+
+struct TextOptions {
+  std::optional<std::vector<int64_t>> shape;
+  Parameters parameters = nb::borrow<Parameters>(nb::none());
+  std::string file_name;
+  const Limits* limits = nullptr;
 };
 
 // The declarations of a text, checked. Raises the first problem.
-std::vector<TypeObject> ParseTypes(const std::string& text, const nb::object& shape, const nb::object& parameters,
-                                   const std::string& file_name, const Limits* limits);
+std::vector<TypeObject> ParseTypes(const Text& text, const TextOptions& options);
 // The one declaration of a text that no other refers to.
-TypeObject ParseType(const std::string& text, const nb::object& shape, const nb::object& parameters,
-                     const std::string& file_name, const Limits* limits);
+TypeObject ParseType(const Text& text, const TextOptions& options);
 
 // ---- view.cc
 
@@ -175,13 +187,11 @@ struct LeafObject {
 };
 
 ViewObject ViewOfBuffer(const TypeObject& type, const nb::object& buffer);
-
-LeafViewObject LeafOf(const ViewObject& view, const Text& path);
-nb::list LeavesOf(const ViewObject& view);
-nb::list LeafPathsOf(const ViewObject& view);
+LeafViewObject LeafAt(const ViewObject& view, std::string_view path);
+// All bytes: in place where they are one segment, else joined.
 Array PayloadOf(const ViewObject& view);
 
-// ---- model.cc
+// ---- one a file
 
 void BindErrors(nb::module_& m);
 void BindTypes(nb::module_& m);

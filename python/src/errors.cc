@@ -60,7 +60,7 @@ void BindErrors(nb::module_& m) {
           [](const Error& a, const Error& b) {
             return a.code == b.code && a.where == b.where && a.what == b.what && a.fix == b.fix;
           },
-          nb::is_operator())
+          nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__", [](const Error& self) { return std::hash<std::string>()(self.Format()); })
       .def("__str__", [](const Error& self) { return Text{self.Format()}; })
       .def("__repr__", [](const Error& self) { return Text{"<Problem " + self.Format() + ">"}; });

@@ -163,7 +163,7 @@ class FunctionChecker {
     if (letter == 'B') return MaskOf(ElementType::kBool);
     if (letter == 'L') return MaskOf(ElementType::kInt64);
     if (letter == 'I') return MaskOf(ElementType::kInt64) | MaskOf(ElementType::kInt32);
-    return Types(TypeFamily::kNumbersFrom16, opset_);
+    return Types(TypeFamily::kNumbersFrom15, opset_);
   }
 
   static const Attribute* Find(const Node& node, std::string_view name) {

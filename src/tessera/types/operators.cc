@@ -41,7 +41,7 @@ constexpr std::array kOperators = {
     Operator{"IsNaN", 13, F::kNanTypes, "T->B", ""},
     Operator{"Less", 13, F::kNumbers, "T,T->B", ""},
     Operator{"LessOrEqual", 13, F::kNumbersFrom16, "T,T->B", ""},
-    Operator{"MatMul", 13, F::kNumbersFrom14, "T,T->T", ""},
+    Operator{"MatMul", 13, F::kWideNumbers, "T,T->T", ""},
     Operator{"Max", 13, F::kNumbers, "T...->T", ""},
     Operator{"Min", 13, F::kNumbers, "T...->T", ""},
     Operator{"Mod", 13, F::kNumbers, "T,T->T", "fmod"},
@@ -144,8 +144,12 @@ TypeMask Types(TypeFamily family, int64_t opset) {
       return kNumbers;
     case F::kNumbersFrom14:
       return opset >= 14 ? kNumbers : kNumbers & ~kSmall;
+    case F::kNumbersFrom15:
+      return opset >= 15 ? kNumbers : kNumbers & ~kBfloat16;
     case F::kNumbersFrom16:
       return opset >= 16 ? kNumbers : kNumbers & ~kBfloat16;
+    case F::kWideNumbers:
+      return kNumbers & ~kSmall;
     case F::kSignedNumbers:
       return kFloats | kSigned;
     case F::kIntegers:

@@ -28,7 +28,9 @@ enum class TypeFamily : uint8_t {
   kFloats,         // FLOAT, DOUBLE, FLOAT16, BFLOAT16
   kNumbers,        // integers of 8 bits and more, and floats of 16 bits and more
   kNumbersFrom14,  // numbers; at opset 13 without the integers of 8 and 16 bits
+  kNumbersFrom15,  // numbers; below opset 15 without BFLOAT16
   kNumbersFrom16,  // numbers; below opset 16 without BFLOAT16
+  kWideNumbers,    // integers of 32 and 64 bits, and floats of 16 bits and more
   kSignedNumbers,  // signed integers of 8 bits and more, and floats of 16 bits and more
   kIntegers,       // integers of 8 bits and more
   kUnsigned,       // unsigned integers of 8 bits and more
@@ -51,7 +53,7 @@ struct Operator {
   std::string_view name;
   int64_t since;     // the first opset, 13 or later, in which a decoder may use it
   TypeFamily types;  // of T in the signature
-  // Inputs and result in letters: T as above, B BOOL, L INT64, I INT32 or INT64, N any of kNumbersFrom16. `?` marks an
+  // Inputs and result in letters: T as above, B BOOL, L INT64, I INT32 or INT64, N any of kNumbersFrom15. `?` marks an
   // optional input, `?@18` one that exists from opset 18, `...` one or more. Result `to`: the type that attribute `to`
   // names; `value`: that of the attribute that holds the value (of ConstantOfShape FLOAT if there is none).
   std::string_view signature;

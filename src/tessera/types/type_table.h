@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,7 @@ class TypeTable {
 
   size_t size() const { return types_->size(); }
   const StructType& declaration(size_t index) const { return (*types_)[index]; }
+  std::span<const StructType> declarations() const { return *types_; }
   // The index of the declaration of that name, -1 if there is none.
   int32_t Find(std::string_view name) const;
 
