@@ -1,6 +1,7 @@
 #include "tessera/onnx/convert.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -55,6 +56,7 @@ StructType WholeType(uint64_t seed) {
 }
 
 TEST(ConvertProperty, ValuesGoThroughMessagesUnchanged) {
+  google::protobuf::LogSilencer quiet;  // about strings that are not UTF-8
   for (uint64_t seed = 0; seed < 10'000; ++seed) {
     const StructType type = WholeType(seed);
     ir::StructTypeProto proto;
