@@ -5,11 +5,11 @@
 //
 //   leaf_bench [--report-only] [options of Google Benchmark]
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fmt/format.h>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -92,9 +92,12 @@ LeafView ViewOf(const Case& c, std::span<const uint8_t> src) {
   Leaf leaf;
   leaf.path = c.name;
   const uint32_t width = c.out_bytes * 8;
-  if (width == 8) leaf.type = c.sign_extend ? ElementType::kInt8 : ElementType::kUint8;
-  else if (width == 16) leaf.type = c.sign_extend ? ElementType::kInt16 : ElementType::kUint16;
-  else leaf.type = width == 32 ? ElementType::kUint32 : ElementType::kUint64;
+  if (width == 8)
+    leaf.type = c.sign_extend ? ElementType::kInt8 : ElementType::kUint8;
+  else if (width == 16)
+    leaf.type = c.sign_extend ? ElementType::kInt16 : ElementType::kUint16;
+  else
+    leaf.type = width == 32 ? ElementType::kUint32 : ElementType::kUint64;
   leaf.component = true;
   leaf.bits = c.bits;
   leaf.bit_offset = c.offset;
@@ -225,8 +228,10 @@ int Main(int argc, char** argv) {
   static char kMinTime[] = "--benchmark_min_time=0.03";
   for (char* option : {kInterleave, kRepetitions, kMinTime}) args.push_back(option);
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--report-only") report_only = true;
-    else args.push_back(argv[i]);
+    if (std::string_view(argv[i]) == "--report-only")
+      report_only = true;
+    else
+      args.push_back(argv[i]);
   }
   int count = static_cast<int>(args.size());
   benchmark::Initialize(&count, args.data());
@@ -255,8 +260,11 @@ int Main(int argc, char** argv) {
     if (seconds == 0) continue;
     const double share = baseline / seconds;
     const bool good = share >= c.target;
-    fmt::print("  {:<28} {:>8.2f} {:>10.3f} {:>8.3f}{}\n", c.name, to_gib / seconds, share, c.target, good ? "" : "  MISSED");
-    if (!good) missed.push_back(fmt::format("{} reaches {:.3f} of memcpy's rate, the target is {:.3f}", c.name, share, c.target));
+    fmt::print("  {:<28} {:>8.2f} {:>10.3f} {:>8.3f}{}\n", c.name, to_gib / seconds, share, c.target,
+               good ? "" : "  MISSED");
+    if (!good)
+      missed.push_back(
+          fmt::format("{} reaches {:.3f} of memcpy's rate, the target is {:.3f}", c.name, share, c.target));
   }
   for (const std::string& error : collector.errors()) fmt::print(stderr, "leaf_bench: {}\n", error);
   for (const std::string& miss : missed) fmt::print(stderr, "leaf_bench: missed: {}\n", miss);

@@ -1,9 +1,10 @@
 #include "cli/command.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 namespace tessera::cli {
 namespace {
@@ -27,9 +28,7 @@ constexpr LimitRow kLimits[] = {
 
 }  // namespace
 
-ExitCode ExitCodeOf(const Error& error) {
-  return Info(error.code).kind == ErrorKind::kOutput ? kNotWritten : kRefused;
-}
+ExitCode ExitCodeOf(const Error& error) { return Info(error.code).kind == ErrorKind::kOutput ? kNotWritten : kRefused; }
 
 ExitCode Report(const Error& error) {
   std::fputs(fmt::format("{} {}\n", Styled(2, Style::kError, "error:"), error.Format()).c_str(), stderr);
@@ -53,7 +52,8 @@ void AddLimitOption(CLI::App* app, Limits* limits) {
              }
              if (!ok || found == nullptr || value > (uint64_t{1} << 62) ||
                  ((name == "depth" || name == "message-depth" || name == "name-bytes") && value > 100'000)) {
-               throw CLI::ValidationError("--limit", "'" + assignment + "' is not NAME=VALUE with a known name and a sensible value");
+               throw CLI::ValidationError(
+                   "--limit", "'" + assignment + "' is not NAME=VALUE with a known name and a sensible value");
              }
              found->set(limits, value);
            }

@@ -15,9 +15,9 @@ namespace tessera::cli {
 // The exit codes of every verb.
 enum ExitCode : int {
   kDone = 0,
-  kNotInOrder = 1,   // the file was read, but something in it is not in order
-  kRefused = 2,      // input that cannot be parsed, a refusal, or wrong arguments
-  kNotWritten = 3,   // output was not written
+  kNotInOrder = 1,  // the file was read, but something in it is not in order
+  kRefused = 2,     // input that cannot be parsed, a refusal, or wrong arguments
+  kNotWritten = 3,  // output was not written
   kNothingToDo = 4,
 };
 

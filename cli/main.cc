@@ -1,7 +1,8 @@
 // The command line `tessera`. A verb is a row of kCommands; what it does stands in commands/<verb>.cc.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <exception>
-#include <fmt/format.h>
 #include <map>
 
 #include "cli/command.h"
@@ -15,7 +16,8 @@ constexpr CommandRow kCommands[] = {
      "tessera check model.onnx", SetupCheck},
     {"inspect", "List every tensor and struct value: type, shape, bytes, bits per weight, place; reads no weights",
      "tessera inspect model.onnx --json", SetupInspect},
-    {"layout", "Draw the byte map of one value of a struct type", "tessera layout q4_0.txt --shape 32x4096", SetupLayout},
+    {"layout", "Draw the byte map of one value of a struct type", "tessera layout q4_0.txt --shape 32x4096",
+     SetupLayout},
 };
 
 constexpr const char* kExitCodes =
@@ -38,7 +40,9 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    return Report({ErrorCode::kArgument, "", error.what(), fmt::format("tessera {}--help", app.get_subcommands().empty() ? "" : app.get_subcommands()[0]->get_name() + " ")});
+    return Report({ErrorCode::kArgument, "", error.what(),
+                   fmt::format("tessera {}--help",
+                               app.get_subcommands().empty() ? "" : app.get_subcommands()[0]->get_name() + " ")});
   }
   return commands.at(app.get_subcommands()[0])();
 }
@@ -53,6 +57,7 @@ int main(int argc, char** argv) {
   try {
     return tessera::cli::Main(argc, argv);
   } catch (const std::exception& error) {  // memory, or a fault of ours
-    return tessera::cli::Report({tessera::ErrorCode::kUnsupported, "", error.what(), "this is a fault; please report it"});
+    return tessera::cli::Report(
+        {tessera::ErrorCode::kUnsupported, "", error.what(), "this is a fault; please report it"});
   }
 }

@@ -23,7 +23,8 @@ constexpr uint64_t kMaxBytes = 1 << 16;
 
 uint64_t SlowCode(std::span<const uint8_t> bytes, uint64_t bit, uint32_t bits) {
   uint64_t value = 0;
-  for (uint32_t i = 0; i < std::min(bits, 64u); ++i) value |= static_cast<uint64_t>(bytes[(bit + i) / 8] >> (bit + i) % 8 & 1) << i;
+  for (uint32_t i = 0; i < std::min(bits, 64u); ++i)
+    value |= static_cast<uint64_t>(bytes[(bit + i) / 8] >> (bit + i) % 8 & 1) << i;
   return value;
 }
 
@@ -85,7 +86,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::shared_ptr<const CheckedType> type = table.Get(static_cast<int64_t>(t));
     if (type == nullptr || type->size_bits / 8 > kMaxBytes) continue;
     std::vector<uint8_t> payload(type->size_bits / 8);
-    for (size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<uint8_t>(seed.empty() ? i * 37 : seed[i % seed.size()] + i / seed.size());
+    for (size_t i = 0; i < payload.size(); ++i)
+      payload[i] = static_cast<uint8_t>(seed.empty() ? i * 37 : seed[i % seed.size()] + i / seed.size());
     // Segments of equal size, the rest in the last.
     const size_t segments = 1 + data[0] % 3;
     Payload pieces;

@@ -2,6 +2,8 @@
 // the checker and `inspect`; a model that loads is the same after it was written and read again.
 //
 // The first byte chooses what the rest is: a model, a SequenceProto, a MapProto, an OptionalProto or a StructProto.
+#include "tessera/onnx/model.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -14,7 +16,6 @@
 #include "tessera/jobs/inspect.h"
 #include "tessera/onnx/check_model.h"
 #include "tessera/onnx/convert.h"
-#include "tessera/onnx/model.h"
 #include "tessera/types/notation.h"
 
 namespace {

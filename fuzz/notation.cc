@@ -1,12 +1,12 @@
 // Fuzz target: any text either fails with an error at a place in it, or parses to types that print and parse again to
 // equal ones.
+#include "tessera/types/notation.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "tessera/types/notation.h"
 
 namespace {
 

@@ -20,8 +20,8 @@ Made by `tools/operator_docs.py` from the table in `src/tessera/types/operators.
 
 A decoder or encoder may use these operators of `ai.onnx`, opsets 13 to 26, and no others. They are deterministic, and
 elementwise, data-movement or integer operators. In a signature T stands for the types of the operator's family, B for
-BOOL, L for INT64, I for INT32 or INT64, N for any number; `?` marks an optional input, `...` one or more; `@18` means from
-opset 18 on. The result `to` has the type that the attribute names, `value` that of the value.
+BOOL, L for INT64, I for INT32 or INT64, N for any number; `?` marks an optional input, `...` one or more; `@18` means
+from opset 18 on. The result `to` has the type that the attribute names, `value` that of the value.
 """
 
 

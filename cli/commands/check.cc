@@ -1,9 +1,11 @@
-#include <cstdio>
+#include "tessera/jobs/check.h"
+
 #include <fmt/format.h>
+
+#include <cstdio>
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "tessera/jobs/check.h"
 
 namespace tessera::cli {
 namespace {
@@ -58,7 +60,8 @@ ExitCode Run(const Arguments& arguments) {
 Command SetupCheck(CLI::App* app) {
   auto arguments = std::make_shared<Arguments>();
   app->add_option("FILE", arguments->files, "ONNX files")->required();
-  app->add_option("--value", arguments->values, "Also check a serialized value of a graph input or output")->type_name("NAME=FILE");
+  app->add_option("--value", arguments->values, "Also check a serialized value of a graph input or output")
+      ->type_name("NAME=FILE");
   app->add_flag("--no-data-files", arguments->no_data_files, "Do not look at external data files");
   app->add_flag("-q,--quiet", arguments->quiet, "Print problems only");
   AddLimitOption(app, &arguments->options.limits);

@@ -1,9 +1,11 @@
-#include <cstdio>
+#include "tessera/jobs/inspect.h"
+
 #include <fmt/format.h>
+
+#include <cstdio>
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "tessera/jobs/inspect.h"
 
 namespace tessera::cli {
 namespace {
@@ -27,8 +29,10 @@ ExitCode Run(const Arguments& arguments) {
     return kDone;
   }
   Inspection inspection = Inspect(*model, arguments.limits);
-  if (arguments.json) fmt::print("{}\n", InspectionJson(inspection));
-  else fmt::print("{}", InspectionText(inspection));
+  if (arguments.json)
+    fmt::print("{}\n", InspectionJson(inspection));
+  else
+    fmt::print("{}", InspectionText(inspection));
   return kDone;
 }
 

@@ -1,9 +1,11 @@
-#include <cstdio>
+#include "tessera/jobs/layout.h"
+
 #include <fmt/format.h>
+
+#include <cstdio>
 #include <memory>
 
 #include "cli/commands/commands.h"
-#include "tessera/jobs/layout.h"
 #include "tessera/jobs/type_source.h"
 
 namespace tessera::cli {
@@ -45,9 +47,12 @@ ExitCode Run(const Arguments& arguments) {
 Command SetupLayout(CLI::App* app) {
   auto arguments = std::make_shared<Arguments>();
   app->add_option("FILE", arguments->file, "A text in the notation, or an ONNX file with struct types")->required();
-  app->add_option("--type", arguments->type, "Only this declaration (default: those that no other refers to)")->type_name("NAME");
-  app->add_option("--shape", arguments->source.shape, "Logical shape; gives elements, rows and cols")->type_name("4096x4096");
-  app->add_option("--set", arguments->source.assignments, "Bind a template parameter")->type_name("NAME=VALUE|NAME=@FILE.npy");
+  app->add_option("--type", arguments->type, "Only this declaration (default: those that no other refers to)")
+      ->type_name("NAME");
+  app->add_option("--shape", arguments->source.shape, "Logical shape; gives elements, rows and cols")
+      ->type_name("4096x4096");
+  app->add_option("--set", arguments->source.assignments, "Bind a template parameter")
+      ->type_name("NAME=VALUE|NAME=@FILE.npy");
   app->add_option("--bytes", arguments->layout.max_bytes, "How many bytes to draw (default 64)");
   app->add_flag("--json", arguments->json, "Print JSON");
   AddLimitOption(app, &arguments->source.limits);

@@ -187,7 +187,13 @@ def test_c31_orphaned_bytes(tmp_path: Path) -> None:
 def test_external_ranges(tmp_path: Path) -> None:
     (tmp_path / "d.bin").write_bytes(bytes(64))
     path = tmp_path / "m.onnx"
-    for offset, slug in ((0, None), (48, None), (52, "external-range"), (2**64 - 8, "external-range"), (2**64, "external-number")):
+    for offset, slug in (
+        (0, None),
+        (48, None),
+        (52, "external-range"),
+        (2**64 - 8, "external-range"),
+        (2**64, "external-number"),
+    ):
         path.write_bytes(small_model(external("w", 4, "d.bin", offset)).SerializeToString())
         result = run("check", path)
         if slug is None:
@@ -207,7 +213,9 @@ def test_c34_packed_int4(tmp_path: Path) -> None:
     negative = TensorProto(name="w", data_type=TensorProto.INT4, dims=[4], int32_data=[0xFF, 0x8F])
     onnx.save(small_model(negative), path)
     assert run("check", path).returncode == 0
-    onnx.save(small_model(TensorProto(name="w", data_type=TensorProto.INT4, dims=[4], int32_data=[-1, -1, -1, -8])), path)
+    onnx.save(
+        small_model(TensorProto(name="w", data_type=TensorProto.INT4, dims=[4], int32_data=[-1, -1, -1, -8])), path
+    )
     assert "[tensor-size]" in run("check", path).stdout
 
 
@@ -302,7 +310,7 @@ def test_layout_binds_shape_numbers_and_data(tmp_path: Path) -> None:
 
 
 def test_hostile_files(tmp_path: Path) -> None:
-    """10,000-deep nesting, lengths near 2^64, a tensor of 1 TB in a file of a few bytes: plain errors in little memory."""
+    """10,000-deep nesting, lengths near 2^64, 1 TB declared in a few bytes: plain errors in little memory."""
 
     def varint(value: int) -> bytes:
         out = b""
@@ -321,7 +329,11 @@ def test_hostile_files(tmp_path: Path) -> None:
         "length": (b"\x3a" + varint(2**64 - 1), "wire-truncated", 2),
         "varint": (b"\x3a" + b"\xff" * 11, "wire-malformed", 2),
         "huge": (small_model(TensorProto(name="t", data_type=1, dims=[2**38])).SerializeToString(), "tensor-size", 1),
-        "product": (small_model(TensorProto(name="t", data_type=1, dims=[2**62, 2**62])).SerializeToString(), "tensor-dims", 1),
+        "product": (
+            small_model(TensorProto(name="t", data_type=1, dims=[2**62, 2**62])).SerializeToString(),
+            "tensor-dims",
+            1,
+        ),
     }
     for name, (content, slug, code) in files.items():
         path = tmp_path / name
@@ -332,7 +344,9 @@ def test_hostile_files(tmp_path: Path) -> None:
         assert f"[{slug}]" in result.stdout + result.stderr
 
 
-@pytest.mark.skipif(not (ROOT.parent / "shared/spec/examples").is_dir(), reason="no ../shared here: the founding document's files")
+@pytest.mark.skipif(
+    not (ROOT.parent / "shared/spec/examples").is_dir(), reason="no ../shared here: the founding document's files"
+)
 def test_layout_of_the_founding_documents_types() -> None:
     """Every file of the founding document either draws or says which parameters it needs."""
     files = sorted((ROOT.parent / "shared/spec/examples").glob("*.struct.txt"))

@@ -48,7 +48,8 @@ def ours(root, tmp_path_factory) -> tuple[dict, dict]:
     assert protoc, "protoc of protobuf-compiler, which the build needs too"
     out = tmp_path_factory.mktemp("schema") / "set.pb"
     subprocess.run(
-        [protoc, f"--descriptor_set_out={out}", f"-I{root / 'proto'}", str(root / "proto/onnx_struct.proto")], check=True
+        [protoc, f"--descriptor_set_out={out}", f"-I{root / 'proto'}", str(root / "proto/onnx_struct.proto")],
+        check=True,
     )
     (file,) = descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()).file
     assert file.package == PACKAGE

@@ -1,7 +1,8 @@
 #include "tessera/base/cpu.h"
 
-#include <cstdlib>
 #include <hwy/targets.h>
+
+#include <cstdlib>
 
 namespace tessera {
 namespace {
@@ -11,7 +12,8 @@ constexpr int64_t kScalarTargets = HWY_SCALAR | HWY_EMU128;
 // The targets of a mask, best first: in Highway a lower bit is a better target.
 std::vector<std::string> Names(int64_t targets) {
   std::vector<std::string> names;
-  for (int64_t rest = targets & ~kScalarTargets; rest != 0; rest &= rest - 1) names.push_back(CpuTargetName(rest & -rest));
+  for (int64_t rest = targets & ~kScalarTargets; rest != 0; rest &= rest - 1)
+    names.push_back(CpuTargetName(rest & -rest));
   if ((HWY_TARGETS & kScalarTargets) != 0) names.push_back("scalar");  // newer Highways may compile none
   return names;
 }
@@ -69,8 +71,10 @@ std::string CpuReport() {
   std::string report = Names(choice.allowed).front() + " (of";
   for (const std::string& name : Names(choice.supported)) report += " " + name;
   report += ")";
-  if (!choice.known) report += ", TESSERA_CPU names no level and is ignored";
-  else if (!choice.level.empty()) report += ", TESSERA_CPU=" + choice.level;
+  if (!choice.known)
+    report += ", TESSERA_CPU names no level and is ignored";
+  else if (!choice.level.empty())
+    report += ", TESSERA_CPU=" + choice.level;
   return report;
 }
 

@@ -1,8 +1,9 @@
 #include "tessera/base/cpu.h"
 
-#include <cstdlib>
 #include <gmock/gmock.h>
 #include <hwy/targets.h>
+
+#include <cstdlib>
 
 namespace tessera {
 namespace {
@@ -20,12 +21,14 @@ TEST(AllowedTargets, KeepsTheNamedLevelAndWhatIsBelow) {
 
 TEST(AllowedTargets, EnablesNothingThatTheMachineLacks) {
   constexpr int64_t kSmall = HWY_SSSE3 | HWY_SCALAR;
-  for (const char* level : {"", "avx3_dl", "avx3", "avx2", "sse4", "ssse3"}) EXPECT_EQ(AllowedTargets(level, kSmall), kSmall);
+  for (const char* level : {"", "avx3_dl", "avx3", "avx2", "sse4", "ssse3"})
+    EXPECT_EQ(AllowedTargets(level, kSmall), kSmall);
   EXPECT_EQ(AllowedTargets("scalar", int64_t{HWY_AVX2}), 0);
 }
 
 TEST(AllowedTargets, KnowsNoOtherNames) {
-  for (const char* level : {"AVX2", "avx", "avx2 ", "unknown", "2"}) EXPECT_EQ(AllowedTargets(level, kAll), std::nullopt) << level;
+  for (const char* level : {"AVX2", "avx", "avx2 ", "unknown", "2"})
+    EXPECT_EQ(AllowedTargets(level, kAll), std::nullopt) << level;
 }
 
 TEST(Cpu, ReportsWhatItUses) {

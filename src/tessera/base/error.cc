@@ -1,7 +1,8 @@
 #include "tessera/base/error.h"
 
-#include <array>
 #include <fmt/format.h>
+
+#include <array>
 
 #include "tessera/base/utf8.h"
 
@@ -9,8 +10,7 @@ namespace tessera {
 namespace {
 
 constexpr std::array kCodes = {
-#define TESSERA_X(enumerator, slug, kind, summary) \
-  ErrorCodeInfo{ErrorCode::enumerator, slug, ErrorKind::kind, summary},
+#define TESSERA_X(enumerator, slug, kind, summary) ErrorCodeInfo{ErrorCode::enumerator, slug, ErrorKind::kind, summary},
     TESSERA_ERROR_CODES(TESSERA_X)
 #undef TESSERA_X
 };

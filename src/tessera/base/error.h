@@ -60,8 +60,8 @@ inline tl::unexpected<Error> Fail(ErrorCode code, std::string where, std::string
 
 // Returns from the enclosing function with the error of `expr`, a Result, if it has one.
 #define TESSERA_TRY(...) TESSERA_TRY_(TESSERA_CONCAT(tessera_try_, __COUNTER__), (__VA_ARGS__))
-#define TESSERA_TRY_(tmp, expr)                                                           \
-  do {                                                                                    \
+#define TESSERA_TRY_(tmp, expr)                                                                 \
+  do {                                                                                          \
     if (auto tmp = expr; !tmp) return tl::unexpected<::tessera::Error>(std::move(tmp).error()); \
   } while (false)
 
@@ -79,8 +79,10 @@ class Problems {
   explicit Problems(size_t max = 100'000) : max_(max) {}
 
   void Add(Error error) {
-    if (list_.size() < max_) list_.push_back(std::move(error));
-    else ++omitted_;
+    if (list_.size() < max_)
+      list_.push_back(std::move(error));
+    else
+      ++omitted_;
   }
   void Add(ErrorCode code, std::string where, std::string what, std::string fix = {}) {
     Add(Error{code, std::move(where), std::move(what), std::move(fix)});

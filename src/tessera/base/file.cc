@@ -1,18 +1,19 @@
 #include "tessera/base/file.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstring>
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <limits>
 #include <mutex>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 namespace tessera {
@@ -78,12 +79,12 @@ void SetFileStepHookForTest(FileStepHook hook) { g_hook = std::move(hook); }
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::filesystem::path& path) {
   // Opening a device can move a tape: what is known to be no file is not even opened.
-  if (struct stat before {}; ::stat(path.c_str(), &before) == 0 && !S_ISREG(before.st_mode)) {
+  if (struct stat before{}; ::stat(path.c_str(), &before) == 0 && !S_ISREG(before.st_mode)) {
     return Fail(ErrorCode::kFileKind, path.string(), "is not a regular file", "a file");
   }
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return Fail(ErrorCode::kFileOpen, path.string(), "cannot open: " + Errno());
-  struct stat info {};
+  struct stat info{};
   if (::fstat(descriptor, &info) != 0) {
     auto error = Fail(ErrorCode::kFileRead, path.string(), "cannot stat: " + Errno());
     ::close(descriptor);

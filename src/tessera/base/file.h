@@ -82,8 +82,8 @@ Result<void> SyncFolder(const std::filesystem::path& folder);
 Result<void> RemoveFile(const std::filesystem::path& path);
 
 // For tests of crashes and full disks: called before every step that changes the disk, with the number of bytes that
-// it would write (0 for other steps); returns how many it may, or kFailFileStep to make the step fail as on a full disk.
-// nullptr switches it off. Not thread-safe.
+// it would write (0 for other steps); returns how many it may, or kFailFileStep to make the step fail as on a full
+// disk. nullptr switches it off. Not thread-safe.
 using FileStepHook = std::function<size_t(std::string_view step, size_t bytes)>;
 inline constexpr size_t kFailFileStep = SIZE_MAX;
 void SetFileStepHookForTest(FileStepHook hook);

@@ -1,14 +1,15 @@
 #include "tessera/base/file.h"
 
-#include <fstream>
 #include <gtest/gtest.h>
-#include <set>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
 #include <csignal>
+#include <fstream>
+#include <set>
 
 #include "tessera/base/digest.h"
 
@@ -185,7 +186,7 @@ TEST_F(FileTest, PermissionsFollowTheUmask) {
   auto writer = FileWriter::Create(folder_ / "a");
   ASSERT_TRUE(writer->Commit(folder_ / "a", true));
   umask(before);
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat((folder_ / "a").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0640u);
 }

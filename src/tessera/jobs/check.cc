@@ -20,7 +20,8 @@ const ir::TypeProto* TypeOfGraphValue(const Model& model, std::string_view name)
 }
 
 template <typename Proto>
-Result<void> CheckValueFile(const Model& model, const ValueFile& file, const CheckOptions& options, Problems* problems) {
+Result<void> CheckValueFile(const Model& model, const ValueFile& file, const CheckOptions& options,
+                            Problems* problems) {
   TESSERA_ASSIGN(std::shared_ptr<const MappedFile> bytes, MappedFile::Open(file.path));
   LoadOptions load;
   load.limits = options.limits;
@@ -56,8 +57,10 @@ Result<CheckReport> CheckFile(const std::filesystem::path& path, const CheckOpti
   report.problems = Problems(options.limits.problems);
   report.struct_types = static_cast<uint64_t>(model.proto().struct_types_size());
   ForEachValue(model.proto(), [&](const auto& value, const Path&) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, ir::StructProto>) ++report.struct_values;
-    else ++report.tensors;
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, ir::StructProto>)
+      ++report.struct_values;
+    else
+      ++report.tensors;
   });
   CheckModel(model, options, &report.problems);
   for (const ValueFile& file : values) {
@@ -66,10 +69,14 @@ Result<CheckReport> CheckFile(const std::filesystem::path& path, const CheckOpti
       return Fail(ErrorCode::kArgument, "--value " + file.name, "the model has no input or output of that name",
                   "the name of a graph input or output");
     }
-    if (type->has_sequence_type()) TESSERA_TRY(CheckValueFile<ir::SequenceProto>(model, file, options, &report.problems));
-    else if (type->has_map_type()) TESSERA_TRY(CheckValueFile<ir::MapProto>(model, file, options, &report.problems));
-    else if (type->has_optional_type()) TESSERA_TRY(CheckValueFile<ir::OptionalProto>(model, file, options, &report.problems));
-    else TESSERA_TRY(CheckValueFile<ir::StructProto>(model, file, options, &report.problems));
+    if (type->has_sequence_type())
+      TESSERA_TRY(CheckValueFile<ir::SequenceProto>(model, file, options, &report.problems));
+    else if (type->has_map_type())
+      TESSERA_TRY(CheckValueFile<ir::MapProto>(model, file, options, &report.problems));
+    else if (type->has_optional_type())
+      TESSERA_TRY(CheckValueFile<ir::OptionalProto>(model, file, options, &report.problems));
+    else
+      TESSERA_TRY(CheckValueFile<ir::StructProto>(model, file, options, &report.problems));
   }
   return report;
 }

@@ -1,7 +1,8 @@
 #include "tessera/jobs/inspect.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -100,8 +101,10 @@ class Inspector {
   template <typename Proto>
   void Place(const Proto& proto, InspectedValue* value) {
     Result<std::vector<DataSegment>> segments = model_.Segments(proto, value->path);
-    if (segments) value->segments = *std::move(segments);
-    else value->problem = segments.error().what;
+    if (segments)
+      value->segments = *std::move(segments);
+    else
+      value->problem = segments.error().what;
   }
 
   void Finish(InspectedValue value) {
@@ -125,8 +128,10 @@ std::string LocationText(const InspectedValue& value) {
   std::string text;
   for (const DataSegment& segment : value.segments) {
     if (!text.empty()) text += ", ";
-    if (segment.location.empty()) text += segment.offset > 0 ? fmt::format("inline @{}", segment.offset) : "inline";
-    else text += fmt::format("{} @{}", Printable(segment.location), segment.offset);
+    if (segment.location.empty())
+      text += segment.offset > 0 ? fmt::format("inline @{}", segment.offset) : "inline";
+    else
+      text += fmt::format("{} @{}", Printable(segment.location), segment.offset);
   }
   return text;
 }
@@ -143,8 +148,10 @@ std::string Columns(const std::vector<std::vector<std::string>>& rows, const std
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
       bool last = i + 1 == row.size();
-      if (to_the_right[i]) line += fmt::format("{:>{}}", row[i], widths[i]);
-      else line += last ? row[i] : fmt::format("{:<{}}", row[i], widths[i]);
+      if (to_the_right[i])
+        line += fmt::format("{:>{}}", row[i], widths[i]);
+      else
+        line += last ? row[i] : fmt::format("{:<{}}", row[i], widths[i]);
       if (!last) line += "  ";
     }
     text += line + "\n";
@@ -168,12 +175,14 @@ std::string InspectionText(const Inspection& inspection) {
                     value.bits_per_weight ? fmt::format("{:.4g}", *value.bits_per_weight) : "-", LocationText(value)});
   }
   if (rows.size() > 1) text += Columns(rows, {false, false, false, true, true, false});
-  size_t structs = std::count_if(inspection.values.begin(), inspection.values.end(), [](const auto& v) { return v.is_struct; });
+  size_t structs =
+      std::count_if(inspection.values.begin(), inspection.values.end(), [](const auto& v) { return v.is_struct; });
   text += fmt::format("total: {} tensors, {} struct values, {} bytes", inspection.values.size() - structs, structs,
                       inspection.total_bytes);
   if (inspection.total_elements > 0) {
-    text += fmt::format(", {} elements, {:.4g} bits per element", inspection.total_elements,
-                        static_cast<double>(inspection.total_bytes) * 8 / static_cast<double>(inspection.total_elements));
+    text +=
+        fmt::format(", {} elements, {:.4g} bits per element", inspection.total_elements,
+                    static_cast<double>(inspection.total_bytes) * 8 / static_cast<double>(inspection.total_elements));
   }
   return text + "\n";
 }
@@ -182,7 +191,10 @@ std::string InspectionJson(const Inspection& inspection) {
   using Json = nlohmann::ordered_json;
   Json values = Json::array();
   for (const InspectedValue& value : inspection.values) {
-    Json row = {{"name", value.name}, {"path", value.path}, {"kind", value.is_struct ? "struct" : "tensor"}, {"type", value.type}};
+    Json row = {{"name", value.name},
+                {"path", value.path},
+                {"kind", value.is_struct ? "struct" : "tensor"},
+                {"type", value.type}};
     row["shape"] = value.has_shape ? Json(value.shape) : Json(nullptr);
     row["bytes"] = value.bytes ? Json(*value.bytes) : Json(nullptr);
     row["elements"] = value.elements ? Json(*value.elements) : Json(nullptr);

@@ -12,17 +12,17 @@
 namespace tessera {
 
 struct InspectedValue {
-  std::string name;              // as in the file, may be empty
-  std::string path;              // `graph.initializer[3]`
+  std::string name;  // as in the file, may be empty
+  std::string path;  // `graph.initializer[3]`
   bool is_struct = false;
-  std::string type;              // element type, or the name of the struct type
-  std::vector<int64_t> shape;    // of a struct value: its decoder's output
-  bool has_shape = true;         // false for a struct value whose type has no decoder
-  std::optional<uint64_t> bytes;         // stored; nullopt if the file does not say
-  std::optional<uint64_t> elements;      // logical
+  std::string type;                       // element type, or the name of the struct type
+  std::vector<int64_t> shape;             // of a struct value: its decoder's output
+  bool has_shape = true;                  // false for a struct value whose type has no decoder
+  std::optional<uint64_t> bytes;          // stored; nullopt if the file does not say
+  std::optional<uint64_t> elements;       // logical
   std::optional<double> bits_per_weight;  // 8 * bytes / elements
-  std::vector<DataSegment> segments;     // where the bytes are
-  std::string problem;                   // why something above is missing
+  std::vector<DataSegment> segments;      // where the bytes are
+  std::string problem;                    // why something above is missing
 };
 
 struct Inspection {

@@ -1,7 +1,8 @@
 #include "tessera/jobs/layout.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -94,14 +95,16 @@ std::string FieldTable(const CheckedType& type) {
     path_width = std::max(path_width, Printable(leaf.path).size());
     type_width = std::max(type_width, TypeText(leaf).size());
   }
-  text += fmt::format("     {:<{}}  {:<{}}  {:>8}  {}\n", "field", path_width, "type", type_width, "byte", "dimensions, distance in bytes");
+  text += fmt::format("     {:<{}}  {:<{}}  {:>8}  {}\n", "field", path_width, "type", type_width, "byte",
+                      "dimensions, distance in bytes");
   size_t index = 0;
   for (const Leaf& leaf : type.leaves) {
     bool constant = leaf.constant != nullptr;
     std::string dims = DimsText(leaf.dims);
     if (!constant && !leaf.dims.empty()) dims += "  every " + StrideText(leaf);
-    text += fmt::format("  {}  {:<{}}  {:<{}}  {:>8}  {}\n", constant ? ' ' : Letter(index), Printable(leaf.path), path_width,
-                        TypeText(leaf), type_width, constant ? "constant" : Position(leaf.bit_offset), dims);
+    text +=
+        fmt::format("  {}  {:<{}}  {:<{}}  {:>8}  {}\n", constant ? ' ' : Letter(index), Printable(leaf.path),
+                    path_width, TypeText(leaf), type_width, constant ? "constant" : Position(leaf.bit_offset), dims);
     if (!constant) ++index;
   }
   return text;
@@ -111,7 +114,8 @@ std::string FieldTable(const CheckedType& type) {
 
 std::string LayoutText(const CheckedType& type, const LayoutOptions& options) {
   const uint64_t size_bytes = CeilDiv(type.size_bits, 8);
-  std::string text = fmt::format("{}: {} bytes", type.declaration.Name().empty() ? "(no name)" : Printable(type.declaration.Name()), size_bytes);
+  std::string text = fmt::format(
+      "{}: {} bytes", type.declaration.Name().empty() ? "(no name)" : Printable(type.declaration.Name()), size_bytes);
   if (type.size_bits % 8 != 0) text += fmt::format(" ({} bits)", type.size_bits);
   if (std::optional<double> bits = BitsPerWeight(type)) text += fmt::format(", {:.6g} bits per weight", *bits);
   text += "\n" + FieldTable(type);
@@ -156,7 +160,11 @@ std::string LayoutJson(const CheckedType& type) {
   using Json = nlohmann::ordered_json;
   Json leaves = Json::array();
   for (const Leaf& leaf : type.leaves) {
-    Json row = {{"path", leaf.path}, {"input_name", leaf.input_name}, {"type", Name(leaf.type)}, {"bits", leaf.bits}, {"dims", leaf.dims}};
+    Json row = {{"path", leaf.path},
+                {"input_name", leaf.input_name},
+                {"type", Name(leaf.type)},
+                {"bits", leaf.bits},
+                {"dims", leaf.dims}};
     if (leaf.constant == nullptr) {
       row["bit_offset"] = leaf.bit_offset;
       row["bit_strides"] = leaf.bit_strides;

@@ -1,7 +1,8 @@
 #include "tessera/jobs/npy.h"
 
-#include <charconv>
 #include <fmt/format.h>
+
+#include <charconv>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -15,10 +16,10 @@ namespace tessera {
 namespace {
 
 constexpr std::pair<std::string_view, ElementType> kTypes[] = {
-    {"<f4", ElementType::kFloat},  {"<f8", ElementType::kDouble},    {"<f2", ElementType::kFloat16},
-    {"|i1", ElementType::kInt8},   {"<i2", ElementType::kInt16},     {"<i4", ElementType::kInt32},
-    {"<i8", ElementType::kInt64},  {"|u1", ElementType::kUint8},     {"<u2", ElementType::kUint16},
-    {"<u4", ElementType::kUint32}, {"<u8", ElementType::kUint64},    {"|b1", ElementType::kBool},
+    {"<f4", ElementType::kFloat},     {"<f8", ElementType::kDouble},      {"<f2", ElementType::kFloat16},
+    {"|i1", ElementType::kInt8},      {"<i2", ElementType::kInt16},       {"<i4", ElementType::kInt32},
+    {"<i8", ElementType::kInt64},     {"|u1", ElementType::kUint8},       {"<u2", ElementType::kUint16},
+    {"<u4", ElementType::kUint32},    {"<u8", ElementType::kUint64},      {"|b1", ElementType::kBool},
     {"<c8", ElementType::kComplex64}, {"<c16", ElementType::kComplex128},
 };
 
@@ -70,7 +71,8 @@ Result<Constant> LoadNpy(const std::filesystem::path& path) {
   for (const auto& [name, type] : kTypes) {
     if (descr.starts_with(fmt::format("'{}'", name))) constant.type = type;
   }
-  if (constant.type == ElementType::kUndefined) return refuse("has a type that is not supported: " + Quoted(descr.substr(0, 8)));
+  if (constant.type == ElementType::kUndefined)
+    return refuse("has a type that is not supported: " + Quoted(descr.substr(0, 8)));
   std::optional<std::vector<int64_t>> shape = Shape(Entry(header, "shape"));
   if (!shape) return refuse("has no shape");
   constant.dims = *std::move(shape);
@@ -79,7 +81,8 @@ Result<Constant> LoadNpy(const std::filesystem::path& path) {
   }
   std::optional<uint64_t> count = CheckedProduct(constant.dims);
   std::optional<uint64_t> needed = count ? PackedBytes(constant.type, *count) : std::nullopt;
-  if (needed != data.size()) return refuse(fmt::format("has {} bytes of data, which do not fit its shape", data.size()));
+  if (needed != data.size())
+    return refuse(fmt::format("has {} bytes of data, which do not fit its shape", data.size()));
   constant.bytes.assign(data.begin(), data.end());
   return constant;
 }

@@ -1,8 +1,9 @@
 #include "tessera/jobs/type_source.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
-#include <fmt/format.h>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -37,8 +38,10 @@ Result<void> Bind(const std::string& assignment, NotationOptions* options) {
     return Fail(ErrorCode::kArgument, "--set " + assignment, "has no value", "NAME=LITERAL or NAME=@file.npy");
   }
   // What is no integer is a literal of the constant's type, which is checked where it is used: 0.5, true, INT4.
-  if (std::optional<int64_t> number = ParseInteger(value)) options->parameters[name] = *number;
-  else options->parameters[name] = value;
+  if (std::optional<int64_t> number = ParseInteger(value))
+    options->parameters[name] = *number;
+  else
+    options->parameters[name] = value;
   return {};
 }
 
@@ -49,7 +52,8 @@ Result<std::vector<int64_t>> ParseShape(const std::string& text) {
     size_t end = std::min(text.find_first_of("x,", start), text.size());
     std::optional<int64_t> dim = ParseInteger(std::string_view(text).substr(start, end - start));
     if (!dim || *dim < 0) {
-      return Fail(ErrorCode::kArgument, "--shape " + text, "is not a shape", "sizes with x or commas between them: 4096x4096");
+      return Fail(ErrorCode::kArgument, "--shape " + text, "is not a shape",
+                  "sizes with x or commas between them: 4096x4096");
     }
     shape.push_back(*dim);
     start = end + 1;
@@ -59,12 +63,14 @@ Result<std::vector<int64_t>> ParseShape(const std::string& text) {
 
 bool LooksLikeText(std::span<const uint8_t> bytes) {
   std::span<const uint8_t> head = bytes.first(std::min<size_t>(bytes.size(), 512));
-  return std::all_of(head.begin(), head.end(), [](uint8_t c) { return c >= 0x20 || c == '\n' || c == '\r' || c == '\t'; });
+  return std::all_of(head.begin(), head.end(),
+                     [](uint8_t c) { return c >= 0x20 || c == '\n' || c == '\r' || c == '\t'; });
 }
 
 void MarkReferences(const PhysicalType& type, std::vector<bool>* referenced) {
   if (const auto* reference = std::get_if<TypeReference>(&type.kind)) {
-    if (reference->index >= 0 && static_cast<size_t>(reference->index) < referenced->size()) (*referenced)[reference->index] = true;
+    if (reference->index >= 0 && static_cast<size_t>(reference->index) < referenced->size())
+      (*referenced)[reference->index] = true;
   } else if (const auto* array = std::get_if<ArrayType>(&type.kind)) {
     MarkReferences(*array->element, referenced);
   } else if (const auto* structure = std::get_if<StructureType>(&type.kind)) {
@@ -108,7 +114,8 @@ Result<TypeSource> LoadTypes(const std::filesystem::path& path, const TypeSource
     error.where = path.string() + ": " + error.where;
     return tl::unexpected<Error>(std::move(error));
   }
-  if (table->size() == 0) return Fail(ErrorCode::kArgument, path.string(), "declares no struct types", "a file with at least one");
+  if (table->size() == 0)
+    return Fail(ErrorCode::kArgument, path.string(), "declares no struct types", "a file with at least one");
   std::vector<bool> referenced(table->size());
   for (size_t i = 0; i < table->size(); ++i) MarkReferences(table->declaration(i).root, &referenced);
   TypeSource source{*std::move(table), {}};

@@ -24,7 +24,8 @@ class ValueWalk {
     if (model.has_graph()) Graph(model.graph(), root.Field("graph"));
     for (int i = 0; i < model.training_info_size(); ++i) {
       Path at = root.Index("training_info", i);
-      if (model.training_info(i).has_initialization()) Graph(model.training_info(i).initialization(), at.Field("initialization"));
+      if (model.training_info(i).has_initialization())
+        Graph(model.training_info(i).initialization(), at.Field("initialization"));
       if (model.training_info(i).has_algorithm()) Graph(model.training_info(i).algorithm(), at.Field("algorithm"));
     }
     for (int i = 0; i < model.functions_size(); ++i) Nodes(model.functions(i).node(), root.Index("functions", i));

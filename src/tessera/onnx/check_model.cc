@@ -1,7 +1,8 @@
 #include "tessera/onnx/check_model.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -85,7 +86,8 @@ class ModelChecker {
     }
     for (int i = 0; i < proto.functions_size(); ++i) {
       Path at = root.Index("functions", i);
-      for (int n = 0; n < proto.functions(i).node_size(); ++n) CheckNode(proto.functions(i).node(n), at.Index("node", n));
+      for (int n = 0; n < proto.functions(i).node_size(); ++n)
+        CheckNode(proto.functions(i).node(n), at.Index("node", n));
       for (int a = 0; a < proto.functions(i).attribute_proto_size(); ++a) {
         CheckAttribute(proto.functions(i).attribute_proto(a), at.Index("attribute_proto", a));
       }
@@ -162,7 +164,8 @@ class ModelChecker {
         break;
       default:
         if (value.has_tensor_value()) CheckTensor(value.tensor_value(), path.Field("tensor_value"));
-        if (value.has_sparse_tensor_value()) CheckSparse(value.sparse_tensor_value(), path.Field("sparse_tensor_value"));
+        if (value.has_sparse_tensor_value())
+          CheckSparse(value.sparse_tensor_value(), path.Field("sparse_tensor_value"));
     }
     bool holds_container = value.has_sequence_value() || value.has_map_value() || value.has_optional_value();
     if (element != nullptr && element->has_struct_type() && !holds_container) {
@@ -271,7 +274,8 @@ class ModelChecker {
 
   void CheckDecodeNode(const ir::NodeProto& node, const Path& path) {
     if (node.input_size() != 1 || node.output_size() != 1) {
-      Add(ErrorCode::kDecodeNode, path, fmt::format("has {} inputs and {} outputs", node.input_size(), node.output_size()),
+      Add(ErrorCode::kDecodeNode, path,
+          fmt::format("has {} inputs and {} outputs", node.input_size(), node.output_size()),
           "one struct value and one tensor");
       return;
     }
@@ -373,7 +377,8 @@ class ModelChecker {
   void CheckConstraint(const ir::StructTypeProto& type, const Path& path) {
     if (type.has_name() || type.has_doc_string() || type.has_decoder() || type.has_encoder() ||
         type.metadata_props_size() > 0) {
-      Add(ErrorCode::kPartSurplus, path, "a reference carries a name, decoder or other content", "type_index alone, or nothing");
+      Add(ErrorCode::kPartSurplus, path, "a reference carries a name, decoder or other content",
+          "type_index alone, or nothing");
     }
     if (type.has_array() || type.has_structure() || type.has_bit_packing()) {
       Add(ErrorCode::kPartKind, path, "declares a type where only a reference may stand",
@@ -393,7 +398,8 @@ class ModelChecker {
   void CheckAllowedNames(const StaticType& type, const Path& path) {
     for (const std::string& name : SplitNames(type.allowed)) {
       if (table_.Find(name) < 0) {
-        Add(ErrorCode::kTypeName, path.Field("metadata_props"), fmt::format("allows {}, which is not declared", Quoted(name)),
+        Add(ErrorCode::kTypeName, path.Field("metadata_props"),
+            fmt::format("allows {}, which is not declared", Quoted(name)),
             "names of struct_types, separated by commas");
       }
     }
@@ -471,8 +477,8 @@ class ModelChecker {
     std::vector<std::string> allowed = SplitNames(static_type.allowed);
     if (!allowed.empty() && type != nullptr &&
         std::find(allowed.begin(), allowed.end(), type->declaration.Name()) == allowed.end()) {
-      problems_->Add(ErrorCode::kValueStaticType, where,
-                     fmt::format("has type {}", Quoted(type->declaration.Name())), "one of: " + static_type.allowed);
+      problems_->Add(ErrorCode::kValueStaticType, where, fmt::format("has type {}", Quoted(type->declaration.Name())),
+                     "one of: " + static_type.allowed);
     }
   }
 
@@ -495,7 +501,8 @@ class ModelChecker {
     bool same = element->has_struct_type() && own.has_type_index() == element->struct_type().has_type_index() &&
                 own.type_index() == element->struct_type().type_index();
     if (!same) {
-      Add(ErrorCode::kContainerType, path.Field("value_type"), "disagrees with the graph's type", "the graph's element type");
+      Add(ErrorCode::kContainerType, path.Field("value_type"), "disagrees with the graph's type",
+          "the graph's element type");
     }
     return same;
   }
@@ -504,8 +511,10 @@ class ModelChecker {
                        const Path& path, uint32_t depth) {
     if (value.elem_type() == ir::SequenceProto::STRUCT) {
       if (value.tensor_values_size() + value.sparse_tensor_values_size() + value.sequence_values_size() +
-              value.map_values_size() + value.optional_values_size() > 0) {
-        Add(ErrorCode::kContainerElement, path, "a sequence of STRUCT holds another kind of value", "struct_values alone");
+              value.map_values_size() + value.optional_values_size() >
+          0) {
+        Add(ErrorCode::kContainerElement, path, "a sequence of STRUCT holds another kind of value",
+            "struct_values alone");
       }
       if (!CheckValueType(value.has_value_type() ? &value.value_type() : nullptr, element, path)) return;
       for (int i = 0; i < value.struct_values_size(); ++i) {
@@ -521,7 +530,8 @@ class ModelChecker {
       Add(ErrorCode::kValueStaticType, path.Field("elem_type"), fmt::format("is {}", value.elem_type()),
           "STRUCT, as the graph's type says");
     }
-    for (int i = 0; i < value.tensor_values_size(); ++i) CheckTensor(value.tensor_values(i), path.Index("tensor_values", i));
+    for (int i = 0; i < value.tensor_values_size(); ++i)
+      CheckTensor(value.tensor_values(i), path.Index("tensor_values", i));
     for (int i = 0; i < value.sparse_tensor_values_size(); ++i) {
       CheckSparse(value.sparse_tensor_values(i), path.Index("sparse_tensor_values", i));
     }
@@ -543,12 +553,14 @@ class ModelChecker {
                        values.sequence_values_size() + values.map_values_size() + values.optional_values_size() +
                        values.struct_values_size();
     if (keys != elements) {
-      Add(ErrorCode::kContainerElement, path, fmt::format("has {} keys and {} values", keys, elements), "a value for each key");
+      Add(ErrorCode::kContainerElement, path, fmt::format("has {} keys and {} values", keys, elements),
+          "a value for each key");
     }
     std::set<int64_t> seen;
     std::set<std::string_view> seen_strings;
     for (int64_t key : value.keys()) {
-      if (!seen.insert(key).second) Add(ErrorCode::kContainerElement, path.Field("keys"), fmt::format("{} stands twice", key), "each key once");
+      if (!seen.insert(key).second)
+        Add(ErrorCode::kContainerElement, path.Field("keys"), fmt::format("{} stands twice", key), "each key once");
     }
     for (const std::string& key : value.string_keys()) {
       if (!seen_strings.insert(key).second) {
@@ -567,7 +579,8 @@ class ModelChecker {
   void CheckTensor(const ir::TensorProto& tensor, const Path& path) {
     const std::string where = At(path, tensor.name());
     if (!IsExternal(tensor)) {
-      if (Result<void> ok = CheckTensorData(tensor, model_.RawData(tensor).size(), where); !ok) problems_->Add(ok.error());
+      if (Result<void> ok = CheckTensorData(tensor, model_.RawData(tensor).size(), where); !ok)
+        problems_->Add(ok.error());
       return;
     }
     Result<TensorFacts> facts = FactsOf(tensor, where);
@@ -662,8 +675,8 @@ std::shared_ptr<const CheckedType> TypeOf(const ir::StructProto& value, const Ty
   }
   std::shared_ptr<const CheckedType> checked = table.Get(value.type());
   if (checked == nullptr) {
-    problems->Add(ErrorCode::kTypeInvalid, where, fmt::format("its type, struct_types[{}], is not in order", value.type()),
-                  "a type without problems");
+    problems->Add(ErrorCode::kTypeInvalid, where,
+                  fmt::format("its type, struct_types[{}], is not in order", value.type()), "a type without problems");
   }
   return checked;
 }

@@ -1,6 +1,7 @@
 #include "tessera/onnx/convert.h"
 
 #include <fmt/format.h>
+
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -127,7 +128,8 @@ class PartReader {
     surplus(proto.has_encoder(), "encoder");
     surplus(proto.metadata_props_size() > 0, "metadata_props");
     if (proto.has_structure()) {
-      Add(ErrorCode::kPartKind, type, "is a structure inside another type", "a declaration of its own and a type_index");
+      Add(ErrorCode::kPartKind, type, "is a structure inside another type",
+          "a declaration of its own and a type_index");
       return {};
     }
     return Kind(proto, path);
@@ -230,8 +232,8 @@ Node NodeFrom(const ir::NodeProto& proto, const Path& path, Problems* problems) 
   node.doc_string = TESSERA_OPTIONAL(proto, doc_string);
   node.metadata = MetadataFrom(proto.metadata_props());
   if (proto.device_configurations_size() > 0) {
-    problems->Add(ErrorCode::kDecoderSurplus, path.Field("device_configurations").Str(), "a decoder's node names a device",
-                  "none");
+    problems->Add(ErrorCode::kDecoderSurplus, path.Field("device_configurations").Str(),
+                  "a decoder's node names a device", "none");
   }
   return node;
 }
@@ -252,9 +254,12 @@ ValueInfo ValueInfoFrom(const ir::ValueInfoProto& proto, const Path& path, Probl
   if (!tensor.has_shape()) return info;
   info.shape.emplace();
   for (const auto& dim : tensor.shape().dim()) {
-    if (dim.has_dim_value()) info.shape->emplace_back(int64_t{dim.dim_value()});
-    else if (dim.has_dim_param()) info.shape->emplace_back(dim.dim_param());
-    else info.shape->emplace_back();
+    if (dim.has_dim_value())
+      info.shape->emplace_back(int64_t{dim.dim_value()});
+    else if (dim.has_dim_param())
+      info.shape->emplace_back(dim.dim_param());
+    else
+      info.shape->emplace_back();
     if (dim.has_denotation()) {
       problems->Add(ErrorCode::kDecoderSurplus, path.Field("type").Str(), "a dimension has a denotation", "none");
     }
@@ -347,7 +352,8 @@ Constant FromProto(const ir::TensorProto& proto, const Path& path, Problems* pro
     return constant;
   }
   if (proto.has_segment()) {
-    problems->Add(ErrorCode::kConstantData, path.Field("segment").Str(), "a constant is a segment of a tensor", "a whole tensor");
+    problems->Add(ErrorCode::kConstantData, path.Field("segment").Str(), "a constant is a segment of a tensor",
+                  "a whole tensor");
   }
   std::string_view raw = proto.raw_data();
   Result<std::vector<uint8_t>> bytes =

@@ -1,9 +1,10 @@
 #include "tessera/onnx/data_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fmt/format.h>
 #include <limits>
 #include <system_error>
 

@@ -1,8 +1,9 @@
 #include "tessera/onnx/external_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
-#include <fmt/format.h>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -34,7 +35,8 @@ std::string_view WrongLocation(std::string_view location) {
   // onnxruntime's mark for data in memory, which a file must never carry.
   if (location.find("_ORT_MEM_ADDR_") != std::string_view::npos) return "is a memory address";
   if (location[0] == '/' || location[0] == '\\') return "is an absolute path";
-  bool drive = location.size() >= 2 && location[1] == ':' && ((location[0] | 0x20) >= 'a' && (location[0] | 0x20) <= 'z');
+  bool drive =
+      location.size() >= 2 && location[1] == ':' && ((location[0] | 0x20) >= 'a' && (location[0] | 0x20) <= 'z');
   if (drive) return "names a drive";
   return "";
 }
@@ -45,8 +47,10 @@ bool ClimbsOut(std::string_view location) {
   while (!location.empty()) {
     size_t end = std::min(location.find_first_of("/\\"), location.size());
     std::string_view part = location.substr(0, end);
-    if (part == "..") --depth;
-    else if (!part.empty() && part != ".") ++depth;
+    if (part == "..")
+      --depth;
+    else if (!part.empty() && part != ".")
+      ++depth;
     if (depth < 0) return true;
     location.remove_prefix(std::min(end + 1, location.size()));
   }

@@ -2,9 +2,10 @@
 // files a location may name.
 #pragma once
 
+#include <google/protobuf/repeated_field.h>
+
 #include <cstdint>
 #include <filesystem>
-#include <google/protobuf/repeated_field.h>
 #include <string>
 #include <string_view>
 #include <vector>

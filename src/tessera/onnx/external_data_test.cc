@@ -16,7 +16,8 @@ class ExternalDataTest : public ScratchFolderTest {
   ExternalDataTest() { Put(folder_ / "m" / "ok.data", "0123456789"); }
 
   // The error of reading a tensor with this location from a model in folder m; nullopt if it can be read.
-  std::optional<Error> ErrorOf(std::string_view location, std::string_view offset = "0", std::string_view length = "4") {
+  std::optional<Error> ErrorOf(std::string_view location, std::string_view offset = "0",
+                               std::string_view length = "4") {
     ir::ModelProto proto;
     AddExternal(&proto, location, offset, length);
     Model model(proto, folder_ / "m");
@@ -138,9 +139,9 @@ TEST_F(ExternalDataTest, EntriesOfTensors) {
   AddEntry(tensor, "checksum", "abc");
   AddEntry(tensor, "basepath", "/etc");
   EXPECT_EQ(*parse(), (DataSegment{"ok.data", 0, 4}));
-  for (const auto& [key, code] : {std::pair("location", ErrorCode::kExternalLocation),
-                                  std::pair("offset", ErrorCode::kExternalNumber),
-                                  std::pair("length", ErrorCode::kExternalNumber)}) {
+  for (const auto& [key, code] :
+       {std::pair("location", ErrorCode::kExternalLocation), std::pair("offset", ErrorCode::kExternalNumber),
+        std::pair("length", ErrorCode::kExternalNumber)}) {
     AddEntry(tensor, key, "4");
     ASSERT_FALSE(parse()) << key;
     EXPECT_EQ(parse().error().code, code);

@@ -1,9 +1,10 @@
 #include "tessera/onnx/model.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>
+
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -78,7 +79,8 @@ Result<std::span<const uint8_t>> Model::State::Map(const DataSegment& segment, s
                   opened.error().fix);
     }
     std::lock_guard lock(mutex);
-    data = data_files.emplace(segment.location, *std::move(opened)).first->second;  // another thread may have been first
+    data =
+        data_files.emplace(segment.location, *std::move(opened)).first->second;  // another thread may have been first
   }
   std::optional<uint64_t> end = CheckedAdd(segment.offset, segment.length);
   if (!end || *end > data->bytes().size()) {
@@ -186,7 +188,8 @@ Result<std::span<const uint8_t>> Model::Bytes(const ir::TensorProto& tensor, std
   TESSERA_ASSIGN(TensorFacts facts, FactsOf(tensor, where));
   TESSERA_ASSIGN(std::vector<DataSegment> segments, Segments(tensor, where));
   if (segments[0].length != facts.bytes) {
-    return Fail(ErrorCode::kTensorSize, std::string(where), fmt::format("external data has length {}", segments[0].length),
+    return Fail(ErrorCode::kTensorSize, std::string(where),
+                fmt::format("external data has length {}", segments[0].length),
                 fmt::format("{}, which type and dimensions need", facts.bytes));
   }
   return state_->Map(segments[0], where);

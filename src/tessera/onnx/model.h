@@ -44,9 +44,9 @@ struct SaveOptions {
 
 struct SaveReport {
   uint64_t model_bytes = 0;
-  std::string data_file;    // name beside the model; "" if there is none
+  std::string data_file;  // name beside the model; "" if there is none
   uint64_t data_bytes = 0;
-  bool data_reused = false;  // the data file stood there already with these bytes
+  bool data_reused = false;          // the data file stood there already with these bytes
   std::vector<std::string> removed;  // data files that only the replaced model used
 };
 
@@ -79,8 +79,8 @@ class Model {
   // The bytes of `raw_data` wherever they are: in the message or in the mapped file. Empty if there are none.
   std::span<const uint8_t> RawData(const ir::TensorProto& tensor) const;
   std::span<const uint8_t> RawData(const ir::StructProto& value) const;
-  // Sets raw_data to bytes that the model takes over, without a copy into the message. It keeps them as long as it lives,
-  // also when raw_data is set again.
+  // Sets raw_data to bytes that the model takes over, without a copy into the message. It keeps them as long as it
+  // lives, also when raw_data is set again.
   void SetRawData(ir::TensorProto* tensor, std::vector<uint8_t> bytes);
   void SetRawData(ir::StructProto* value, std::vector<uint8_t> bytes);
 
@@ -102,9 +102,9 @@ class Model {
   Result<uint64_t> DataFileSize(std::string_view location, std::string_view where) const;
 
   // Writes the model to `path`, all or nothing: a kill or a full disk at any byte leaves what stood there. The rename
-  // of the model file is the single commit point. Same model, same path: same names and bytes. Where data goes: save.cc.
-  // Errors: kFileWrite, kWireSize, kForeignData; kExternal* of a value that has to be copied, or has a location that no
-  // reader would follow.
+  // of the model file is the single commit point. Same model, same path: same names and bytes. Where data goes:
+  // save.cc. Errors: kFileWrite, kWireSize, kForeignData; kExternal* of a value that has to be copied, or has a
+  // location that no reader would follow.
   Result<SaveReport> Save(const std::filesystem::path& path, const SaveOptions& options = {}) const;
   // The whole model in one string; external data stays external. Errors: kWireSize, kForeignData.
   Result<std::string> SerializeToString() const;

@@ -31,7 +31,7 @@ struct Model::State {
 
   const uint64_t id;  // owner of the placeholders; random, so that no file can hold one of ours
 
-  std::mutex mutex;  // guards data_files
+  std::mutex mutex;                                                     // guards data_files
   std::map<std::string, std::shared_ptr<const MappedFile>> data_files;  // by location; once mapped, used ever after
 
   State();

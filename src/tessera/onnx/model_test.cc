@@ -1,10 +1,11 @@
 #include "tessera/onnx/model.h"
 
-#include <chrono>
 #include <google/protobuf/unknown_field_set.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+
+#include <chrono>
 #include <thread>
 
 #include "tessera/onnx/scratch_folder_test.h"
@@ -90,9 +91,9 @@ TEST_F(ModelTest, LoadAndSaveChangeNothingElse) {
   ir::GraphProto* graph = proto.mutable_graph();
   graph->GetReflection()->MutableUnknownFields(graph)->AddGroup(900)->AddLengthDelimited(1, "inside");
   ir::AttributeProto* attribute = graph->add_node()->add_attribute();
-  attribute->set_i(0);  // present, and the default
+  attribute->set_i(0);                                                             // present, and the default
   attribute->GetReflection()->MutableUnknownFields(attribute)->AddVarint(20, 99);  // type = 99
-  graph->add_sparse_initializer();  // without values and indices
+  graph->add_sparse_initializer();                                                 // without values and indices
   graph->add_initializer()->set_raw_data("");
   graph->add_initializer()->set_raw_data(std::string(70'000, 'x'));
   const std::string bytes = proto.SerializeAsString();

@@ -1,7 +1,8 @@
 #include "tessera/onnx/orphans.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace tessera {
 

@@ -8,10 +8,11 @@
 //   2. the data file gets its name, which nothing refers to yet
 //   3. the model file gets its name: from here on the new model stands (the single commit point)
 //   4. data files that only the replaced model used are removed
-#include <algorithm>
-#include <deque>
 #include <fmt/format.h>
 #include <google/protobuf/stubs/logging.h>
+
+#include <algorithm>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
@@ -121,8 +122,10 @@ class ModelSaver {
       report_.data_reused = !data->writer;
       for (const Moved& moved : moved_) {
         DataSegment segment{data->name, moved.offset, moved.bytes};
-        if (moved.tensor != nullptr) PointTo(segment, moved.tensor);
-        else PointTo(segment, moved.value);
+        if (moved.tensor != nullptr)
+          PointTo(segment, moved.tensor);
+        else
+          PointTo(segment, moved.value);
       }
     }
     TESSERA_ASSIGN(FileWriter model, StageModel());
@@ -168,8 +171,10 @@ class ModelSaver {
     Result<void> result;
     auto place = [&](auto* value, DataPlace where) {
       if (!result) return;
-      if (HasExternal(*value)) result = PlaceExternal(value, where);
-      else if (to_data_file && where == DataPlace::kInitializer) result = PlaceInline(value);
+      if (HasExternal(*value))
+        result = PlaceExternal(value, where);
+      else if (to_data_file && where == DataPlace::kInitializer)
+        result = PlaceInline(value);
     };
     VisitData(&out_, {[&](ir::TensorProto* tensor, DataPlace where) { place(tensor, where); },
                       [&](ir::StructProto* value, DataPlace where) { place(value, where); }});
@@ -207,8 +212,10 @@ class ModelSaver {
       for (ir::StringStringEntryProto& entry : *value->mutable_external_data()) {
         if (entry.key() != "location") continue;
         TESSERA_ASSIGN(std::optional<std::string> location, LocationAfter(entry.value(), where));
-        if (!location) stays = false;
-        else if (*location != entry.value()) renamed.emplace_back(&entry, *location);
+        if (!location)
+          stays = false;
+        else if (*location != entry.value())
+          renamed.emplace_back(&entry, *location);
         if (location && place == DataPlace::kInitializer && options_.data == SaveOptions::Data::kExternal &&
             IsOwnDataName(fs::path(*location).lexically_normal().string(), name_)) {
           stays = false;
@@ -258,8 +265,10 @@ class ModelSaver {
     Moved moved;
     for (std::span<const uint8_t> segment : payload) moved.bytes += segment.size();
     TESSERA_ASSIGN(moved.offset, layout_.Add(payload));
-    if constexpr (std::is_same_v<Proto, ir::TensorProto>) moved.tensor = value;
-    else moved.value = value;
+    if constexpr (std::is_same_v<Proto, ir::TensorProto>)
+      moved.tensor = value;
+    else
+      moved.value = value;
     moved_.push_back(moved);
     return {};
   }

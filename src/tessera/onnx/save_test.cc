@@ -1,8 +1,9 @@
-#include <csignal>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "tessera/base/digest.h"
 #include "tessera/base/file.h"
@@ -58,7 +59,8 @@ using Names = std::vector<std::string>;
 
 TEST_F(SaveTest, C32_LargeTensorsAreAlignedForMapping) {
   const std::vector<size_t> sizes{5, (1 << 20) + 1, 2 << 20, 7};
-  auto saved = MakeModel(sizes, 1).Save(folder_ / "m.onnx", {.data = SaveOptions::Data::kExternal, .external_bytes = 0});
+  auto saved =
+      MakeModel(sizes, 1).Save(folder_ / "m.onnx", {.data = SaveOptions::Data::kExternal, .external_bytes = 0});
   ASSERT_TRUE(saved);
   EXPECT_EQ(saved->data_file, "m.onnx.data");
   auto model = Model::Load(folder_ / "m.onnx");
@@ -133,8 +135,7 @@ TEST_F(SaveTest, ALoadedModelMayReplaceItselfAgainAndAgain) {
   tensor->clear_external_data();
   tensor->clear_data_location();
   model->SetRawData(tensor, Pattern(3'000, 9));
-  const std::string expected =
-      "g1|" + Text(Pattern(3'000, 9)) + "|" + Text(Pattern(70'000, 2));
+  const std::string expected = "g1|" + Text(Pattern(3'000, 9)) + "|" + Text(Pattern(70'000, 2));
   for (const SaveOptions& options : {kExternal, kExternal, SaveOptions{}, kInline, kExternal, SaveOptions{}}) {
     auto saved = model->Save(folder_ / "m.onnx", options);
     ASSERT_TRUE(saved) << saved.error().Format();
@@ -355,8 +356,10 @@ class SaveFaultTest : public SaveTest, public testing::WithParamInterface<std::t
   std::string New() const { return WeightsOf({3'000, 70'000}, 5); }
   bool HasOld() const { return std::get<0>(GetParam()); }
   void ExpectOld() {
-    if (HasOld()) EXPECT_EQ(Weights(folder_ / "m.onnx"), Old());
-    else EXPECT_FALSE(fs::exists(folder_ / "m.onnx"));
+    if (HasOld())
+      EXPECT_EQ(Weights(folder_ / "m.onnx"), Old());
+    else
+      EXPECT_FALSE(fs::exists(folder_ / "m.onnx"));
   }
 };
 

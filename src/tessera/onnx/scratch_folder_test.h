@@ -1,10 +1,11 @@
 // For tests: a folder that goes away with the test, and files in it.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <map>
 #include <string>
 #include <string_view>

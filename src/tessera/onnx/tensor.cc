@@ -1,7 +1,8 @@
 #include "tessera/onnx/tensor.h"
 
-#include <cstring>
 #include <fmt/format.h>
+
+#include <cstring>
 #include <string>
 
 #include "tessera/base/checked.h"
@@ -32,8 +33,8 @@ Member MemberOf(ElementType type) {
   }
 }
 
-constexpr const char* kMemberNames[] = {"float_data", "double_data", "int32_data", "int64_data", "uint64_data",
-                                        "string_data"};
+constexpr const char* kMemberNames[] = {"float_data", "double_data", "int32_data",
+                                        "int64_data", "uint64_data", "string_data"};
 
 uint64_t EntriesIn(const ir::TensorProto& tensor, Member member) {
   switch (member) {
@@ -93,7 +94,8 @@ Result<std::vector<uint8_t>> FromInt32(const ir::TensorProto& tensor, const Tens
     }
     if (entry_bits == 6) {
       pending |= (static_cast<uint32_t>(entry) & 63u) << pending_bits;
-      for (pending_bits += 6; pending_bits >= 8; pending_bits -= 8, pending >>= 8) Append(static_cast<uint8_t>(pending), &bytes);
+      for (pending_bits += 6; pending_bits >= 8; pending_bits -= 8, pending >>= 8)
+        Append(static_cast<uint8_t>(pending), &bytes);
     } else {
       for (uint32_t b = 0; b < entry_bits; b += 8) Append(static_cast<uint8_t>(entry >> b), &bytes);
     }
@@ -131,12 +133,14 @@ Result<void> CheckTensorData(const ir::TensorProto& tensor, uint64_t raw_bytes, 
   TESSERA_ASSIGN(TensorFacts facts, FactsOf(tensor, where));
   const Member own = MemberOf(facts.type);
   bool has_typed = false;
-  for (Member member : {Member::kFloat, Member::kDouble, Member::kInt32, Member::kInt64, Member::kUint64, Member::kString}) {
+  for (Member member :
+       {Member::kFloat, Member::kDouble, Member::kInt32, Member::kInt64, Member::kUint64, Member::kString}) {
     if (EntriesIn(tensor, member) == 0) continue;
     if (member != own) {
-      return Fail(ErrorCode::kTensorField, std::string(where),
-                  fmt::format("a tensor of {} has data in {}", Name(facts.type), kMemberNames[static_cast<int>(member)]),
-                  fmt::format("{} or raw_data", kMemberNames[static_cast<int>(own)]));
+      return Fail(
+          ErrorCode::kTensorField, std::string(where),
+          fmt::format("a tensor of {} has data in {}", Name(facts.type), kMemberNames[static_cast<int>(member)]),
+          fmt::format("{} or raw_data", kMemberNames[static_cast<int>(own)]));
     }
     has_typed = true;
   }
@@ -224,10 +228,14 @@ void SetTypedData(std::span<const uint8_t> bytes, ElementType type, uint64_t cou
         tensor->add_uint64_data(bits == 32 ? Load<uint32_t>(bytes, i) : Load<uint64_t>(bytes, i));
         break;
       case Member::kInt32:
-        if (bits == 32) tensor->add_int32_data(Load<int32_t>(bytes, i));
-        else if (bits == 16) tensor->add_int32_data(is_signed ? Load<int16_t>(bytes, i) : Load<uint16_t>(bytes, i));
-        else if (bits == 8) tensor->add_int32_data(is_signed ? Load<int8_t>(bytes, i) : Load<uint8_t>(bytes, i));
-        else if (bits != 6) tensor->add_int32_data(bytes[i]);
+        if (bits == 32)
+          tensor->add_int32_data(Load<int32_t>(bytes, i));
+        else if (bits == 16)
+          tensor->add_int32_data(is_signed ? Load<int16_t>(bytes, i) : Load<uint16_t>(bytes, i));
+        else if (bits == 8)
+          tensor->add_int32_data(is_signed ? Load<int8_t>(bytes, i) : Load<uint8_t>(bytes, i));
+        else if (bits != 6)
+          tensor->add_int32_data(bytes[i]);
         else {
           uint64_t bit = i * 6;
           uint32_t pair = bytes[bit / 8] | (bit / 8 + 1 < bytes.size() ? bytes[bit / 8 + 1] << 8 : 0);

@@ -37,8 +37,6 @@ Result<std::vector<uint8_t>> CanonicalBytes(const ir::TensorProto& tensor, std::
 // REQUIRES: `bytes` has the size that type and dimensions need.
 void SetTypedData(std::span<const uint8_t> bytes, ElementType type, uint64_t count, ir::TensorProto* tensor);
 
-inline bool IsExternal(const ir::TensorProto& tensor) {
-  return tensor.data_location() == ir::TensorProto::EXTERNAL;
-}
+inline bool IsExternal(const ir::TensorProto& tensor) { return tensor.data_location() == ir::TensorProto::EXTERNAL; }
 
 }  // namespace tessera

@@ -1,11 +1,12 @@
 #include "tessera/onnx/wire.h"
 
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fmt/format.h>
 #include <functional>
-#include <google/protobuf/descriptor.h>
 #include <map>
 #include <memory>
 
@@ -19,7 +20,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
 constexpr std::string_view kMark("\x93TessCut", 8);
-constexpr size_t kPlaceholderBytes = 24;  // mark, owner, index
+constexpr size_t kPlaceholderBytes = 24;                       // mark, owner, index
 constexpr uint64_t kLargestMessage = (uint64_t{1} << 31) - 1;  // protobuf's limit
 
 // ---- Which fields the pass goes into or cuts
@@ -132,8 +133,10 @@ class Scanner {
     if (table == nullptr) return Fail(ErrorCode::kUnsupported, "", "the pass does not know this message type");
     TESSERA_TRY(Enter(table, bytes_.size(), nullptr));
     while (!levels_.empty()) {
-      if (at_ == levels_.back().end) Leave();
-      else TESSERA_TRY(Field());
+      if (at_ == levels_.back().end)
+        Leave();
+      else
+        TESSERA_TRY(Field());
     }
     return {};
   }
@@ -305,8 +308,8 @@ class Scanner {
       ErrorCode code = level.table->name == "StructProto" ? ErrorCode::kValueType
                        : level.table->name == "Field"     ? ErrorCode::kFieldContent
                                                           : ErrorCode::kOneofConflict;
-      conflicts_.push_back({code, PathHere(), fmt::format("has both {} and {}", seen->name, field->name),
-                            "exactly one of the two"});
+      conflicts_.push_back(
+          {code, PathHere(), fmt::format("has both {} and {}", seen->name, field->name), "exactly one of the two"});
     }
     seen = field;
   }
@@ -362,7 +365,8 @@ Result<CutMessage> Cut(std::span<const uint8_t> message, const Descriptor* type,
   });
   TESSERA_TRY(scanner.Run(Tables::Of(type)));
   if (scanner.new_length() > kLargestMessage) {
-    return Fail(ErrorCode::kWireSize, "", fmt::format("{} bytes remain without the tensors' data", scanner.new_length()),
+    return Fail(ErrorCode::kWireSize, "",
+                fmt::format("{} bytes remain without the tensors' data", scanner.new_length()),
                 fmt::format("at most {}, protobuf's limit", kLargestMessage));
   }
   result.skeleton.reserve(scanner.new_length());
@@ -406,7 +410,8 @@ Result<std::vector<WireChunk>> Splice(std::string_view skeleton, const Descripto
                 "Model::SetRawData with the bytes that the other model's RawData gives");
   }
   if (scanner.new_length() > kLargestMessage) {
-    return Fail(ErrorCode::kWireSize, "", fmt::format("the model would have {} bytes in one file", scanner.new_length()),
+    return Fail(ErrorCode::kWireSize, "",
+                fmt::format("the model would have {} bytes in one file", scanner.new_length()),
                 fmt::format("at most {}, protobuf's limit; put data outside (external data)", kLargestMessage));
   }
   std::vector<WireChunk> chunks(1);

@@ -2,9 +2,9 @@
 // puts it back when the message is saved. Driven by the descriptors of the schema: every TensorProto.raw_data and
 // StructProto.raw_data, wherever it is nested.
 //
-// A cut leaves a placeholder of 24 bytes as raw_data: a fixed mark, the number of the owner of the cut data (a model) and
-// an index. Data that begins like one by accident or malice is itself cut, whatever its length, so that in a cut message
-// a placeholder is never data; and one that was copied from another owner's message is found, not mistaken.
+// A cut leaves a placeholder of 24 bytes as raw_data: a fixed mark, the number of the owner of the cut data (a model)
+// and an index. Data that begins like one by accident or malice is itself cut, whatever its length, so that in a cut
+// message a placeholder is never data; and one that was copied from another owner's message is found, not mistaken.
 //
 // Cutting and splicing gives the same bytes again, but for lengths that were not spelled as short as they can be.
 // Source: the wire format as described in protobuf's Encoding page.
@@ -63,8 +63,8 @@ struct WireChunk {
 };
 
 // The inverse of Cut: `skeleton` with each of the owner's placeholders replaced by its data.
-// Errors: kWireSize when the result is over 2 GiB, protobuf's limit; kForeignData when a placeholder is not the owner's;
-// those of Cut.
+// Errors: kWireSize when the result is over 2 GiB, protobuf's limit; kForeignData when a placeholder is not the
+// owner's; those of Cut.
 Result<std::vector<WireChunk>> Splice(std::string_view skeleton, const google::protobuf::Descriptor* type,
                                       std::span<const std::span<const uint8_t>> cuts, const CutOptions& options);
 

@@ -1,10 +1,11 @@
 #include "tessera/onnx/wire.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <random>
 
 #include "onnx_struct.pb.h"
@@ -320,9 +321,9 @@ TEST(WireTest, MoreThanTwoGibibytesInOneFileAreRefused) {
 }
 
 TEST(WireTest, TwoMembersOfAOneofAreNoted) {
-  const std::string one = Tag(1, 0) + Varint(0);          // StructProto.type
-  const std::string two = Delimited(2, "");               // StructProto.struct_type
-  const std::string other = Tag(2, 0) + Varint(0);        // the same number, but an unknown field
+  const std::string one = Tag(1, 0) + Varint(0);    // StructProto.type
+  const std::string two = Delimited(2, "");         // StructProto.struct_type
+  const std::string other = Tag(2, 0) + Varint(0);  // the same number, but an unknown field
   auto conflicts = [&](const std::string& value) {
     auto cut = CutModel(Delimited(7, Delimited(1200, value)));
     EXPECT_TRUE(cut);

@@ -1,6 +1,7 @@
 #include "tessera/types/constant_text.h"
 
 #include <fmt/format.h>
+
 #include <optional>
 #include <variant>
 
@@ -53,7 +54,8 @@ class ElementParser {
   Result<void> List(std::string_view open, std::string_view close, int depth) {
     if (!lexer_.TakeIf(open)) return Element();
     if (depth > kMaxListDepth) {
-      return lexer_.ErrorAt(lexer_.peek(), ErrorCode::kSyntax, fmt::format("lists are nested more than {} deep", kMaxListDepth));
+      return lexer_.ErrorAt(lexer_.peek(), ErrorCode::kSyntax,
+                            fmt::format("lists are nested more than {} deep", kMaxListDepth));
     }
     while (!lexer_.TakeIf(close)) {
       TESSERA_TRY(List(open, close, depth + 1));
@@ -140,9 +142,12 @@ class ElementParser {
     std::string text;
     if (lexer_.TakeIf("-")) text = "-";
     Token token = lexer_.peek();
-    std::optional<ElementType> named = token.kind == TokenKind::kIdentifier ? ElementTypeFromName(token.text) : std::nullopt;
-    if (named) text += std::to_string(static_cast<int>(*named));
-    else text += token.text;
+    std::optional<ElementType> named =
+        token.kind == TokenKind::kIdentifier ? ElementTypeFromName(token.text) : std::nullopt;
+    if (named)
+      text += std::to_string(static_cast<int>(*named));
+    else
+      text += token.text;
     if (token.kind != TokenKind::kIdentifier && token.kind != TokenKind::kInteger && token.kind != TokenKind::kFloat) {
       return lexer_.Expected(fmt::format("a value of {}", Name(type)));
     }
@@ -176,9 +181,10 @@ class ElementParser {
     if (auto named = ElementTypeFromName(literal)) literal = std::to_string(static_cast<int32_t>(*named));
     Result<uint64_t> code = ParseElement(constant_.type, literal);
     if (!code) {
-      return lexer_.ErrorAt(name, ErrorCode::kParameterData,
-                            fmt::format("{} is bound to {}, but {}", Quoted(name.text), Quoted(literal), code.error().what),
-                            code.error().fix);
+      return lexer_.ErrorAt(
+          name, ErrorCode::kParameterData,
+          fmt::format("{} is bound to {}, but {}", Quoted(name.text), Quoted(literal), code.error().what),
+          code.error().fix);
     }
     Append(constant_.type, *code);
     ++count_;
@@ -256,13 +262,12 @@ std::string ElementList(const Constant& constant, ElementStyle style, int indent
   for (uint64_t i = 0; i < count; ++i) {
     // Of a BOOL ONNX's syntax has the codes 0 and 1; others are bits(...).
     const bool plain = as_code && (!is_bool || LoadCode(constant.bytes, constant.type, i) <= 1);
-    std::string element =
-        plain ? std::to_string(LoadCode(constant.bytes, constant.type, i))
-        : half == constant.type
-            ? FormatElement(constant.type, LoadCode(constant.bytes, constant.type, i))
-            : fmt::format(fmt::runtime(style == ElementStyle::kOnnx ? "{}, {}" : "complex({}, {})"),
-                          FormatElement(half, LoadCode(constant.bytes, half, 2 * i)),
-                          FormatElement(half, LoadCode(constant.bytes, half, 2 * i + 1)));
+    std::string element = plain ? std::to_string(LoadCode(constant.bytes, constant.type, i))
+                          : half == constant.type
+                              ? FormatElement(constant.type, LoadCode(constant.bytes, constant.type, i))
+                              : fmt::format(fmt::runtime(style == ElementStyle::kOnnx ? "{}, {}" : "complex({}, {})"),
+                                            FormatElement(half, LoadCode(constant.bytes, half, 2 * i)),
+                                            FormatElement(half, LoadCode(constant.bytes, half, 2 * i + 1)));
     if (i > 0) {
       text += ',';
       if (text.size() - line_start + element.size() + indent > kWrapAt) {

@@ -27,11 +27,10 @@ struct ElementBounds {
   uint64_t bytes = UINT64_MAX;    // the most that a constant may take
 };
 
-// Reads the elements of a list between `open` and `close`, or one element, into constant->bytes. Lists may be nested; the
-// nesting does not matter. A parameter stands for one element, or for all data.
-// Errors: kSyntax, kLiteral, kExpression, kParameterData, kLimitConstant, and kLiteral where there are more or fewer than
-// bounds.count.
-// REQUIRES: constant->type is a fixed-width type, constant->bytes is empty, and type and dims are set.
+// Reads the elements of a list between `open` and `close`, or one element, into constant->bytes. Lists may be nested;
+// the nesting does not matter. A parameter stands for one element, or for all data. Errors: kSyntax, kLiteral,
+// kExpression, kParameterData, kLimitConstant, and kLiteral where there are more or fewer than bounds.count. REQUIRES:
+// constant->type is a fixed-width type, constant->bytes is empty, and type and dims are set.
 Result<void> ParseElements(Lexer* lexer, ParameterScope* parameters, std::string_view open, std::string_view close,
                            ElementStyle style, const ElementBounds& bounds, Constant* constant);
 

@@ -1,11 +1,12 @@
 #include "tessera/types/element_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <fmt/format.h>
 #include <limits>
 #include <optional>
 
@@ -89,7 +90,8 @@ double NearestDouble(const Decimal& d) {
   if (d.digits.empty()) return d.negative ? -0.0 : 0.0;
   double value = 0;
   // Outside these powers of ten the result is known: 0.1e310 > DBL_MAX and 1e-330 < DBL_TRUE_MIN / 2.
-  if (d.point > 310) value = std::numeric_limits<double>::infinity();
+  if (d.point > 310)
+    value = std::numeric_limits<double>::infinity();
   else if (d.point >= -330) {
     const std::string text = fmt::format("0.{}e{}", d.digits, d.point);
     auto result = std::from_chars(text.data(), text.data() + text.size(), value);

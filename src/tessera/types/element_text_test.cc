@@ -1,7 +1,8 @@
 #include "tessera/types/element_text.h"
 
-#include <cmath>
 #include <gtest/gtest.h>
+
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -29,9 +30,11 @@ TEST(ElementText, EveryCodeComesBack) {
       continue;
     }
     const uint64_t mask = ~uint64_t{0} >> (64 - row.bits);
-    for (uint64_t code : {uint64_t{0}, uint64_t{1}, mask, mask - 1, mask / 2, mask / 2 + 1, mask / 2 + 2}) ExpectRoundTrip(row.type, code);
+    for (uint64_t code : {uint64_t{0}, uint64_t{1}, mask, mask - 1, mask / 2, mask / 2 + 1, mask / 2 + 2})
+      ExpectRoundTrip(row.type, code);
     for (int i = 0; i < 20000; ++i) ExpectRoundTrip(row.type, random() & mask);
-    for (int i = 0; i < 20000; ++i) ExpectRoundTrip(row.type, random() & mask & (random() << row.bits / 2));  // subnormals
+    for (int i = 0; i < 20000; ++i)
+      ExpectRoundTrip(row.type, random() & mask & (random() << row.bits / 2));  // subnormals
   }
 }
 
@@ -145,8 +148,9 @@ TEST(ParseElement, TheLastValueBeforeTheRangeEnds) {
 }
 
 TEST(ParseElement, OtherTexts) {
-  for (const char* text : {"", " ", "-", "+", ".", "e5", "1e", "1e+", "1.2.3", "1 2", "--1", "0x", "0xg", "1f", "nano",
-                           "Inf", "infinity", "bits()", "bits(12)", "bits(0x)", "bits(0x1", "bits 0x1", "bits(0x-1)"}) {
+  for (const char* text : {"",         " ",      "-",        "+",        ".",        "e5",       "1e",        "1e+",
+                           "1.2.3",    "1 2",    "--1",      "0x",       "0xg",      "1f",       "nano",      "Inf",
+                           "infinity", "bits()", "bits(12)", "bits(0x)", "bits(0x1", "bits 0x1", "bits(0x-1)"}) {
     for (ElementType type : {kInt8, kFloat, kFloat8E4M3FN, kBool, kUint64}) {
       auto code = ParseElement(type, text);
       ASSERT_FALSE(code.has_value()) << Name(type) << " '" << text << "' gave " << *code;
@@ -154,7 +158,8 @@ TEST(ParseElement, OtherTexts) {
     }
   }
   for (const char* text : {"1.0", "1e2", "nan", "true"}) EXPECT_FALSE(ParseElement(kInt32, text).has_value()) << text;
-  for (ElementType type : {kUndefined, kString, kComplex64, kComplex128}) EXPECT_FALSE(ParseElement(type, "1").has_value());
+  for (ElementType type : {kUndefined, kString, kComplex64, kComplex128})
+    EXPECT_FALSE(ParseElement(type, "1").has_value());
 }
 
 TEST(ParseElement, ErrorsSayWhatWouldBeRight) {

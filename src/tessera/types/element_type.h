@@ -49,9 +49,9 @@ enum class ElementKind : uint8_t { kNone, kString, kBool, kUnsigned, kSigned, kF
 
 // Where a float type keeps its exceptional values.
 enum class FloatSpecials : uint8_t {
-  kNone,       // every code is finite (FLOAT4E2M1, FLOAT6)
-  kIeee,       // top exponent: mantissa 0 is infinity, others NaN (FLOAT16, FLOAT8E5M2, ...)
-  kNanOnly,    // all exponent and mantissa bits set is NaN, no infinity (FLOAT8E4M3FN)
+  kNone,               // every code is finite (FLOAT4E2M1, FLOAT6)
+  kIeee,               // top exponent: mantissa 0 is infinity, others NaN (FLOAT16, FLOAT8E5M2, ...)
+  kNanOnly,            // all exponent and mantissa bits set is NaN, no infinity (FLOAT8E4M3FN)
   kNanIsNegativeZero,  // the code of -0 is the only NaN, no infinity, no -0 (the FNUZ kinds)
   kExponentOnly,       // FLOAT8E8M0: 2^(code-127), 255 is NaN, no sign, no zero
 };
@@ -69,7 +69,7 @@ struct ElementInfo {
   std::string_view name;  // as in TensorProto.DataType: "FLOAT8E4M3FN"
   uint8_t bits;           // of one element in packed storage; 0 for UNDEFINED and STRING
   ElementKind kind;
-  FloatFormat format;     // of the element, or of each half of a complex one; all 0 for the other kinds
+  FloatFormat format;  // of the element, or of each half of a complex one; all 0 for the other kinds
 };
 
 // All rows in the order of their numbers, UNDEFINED included.

@@ -1,6 +1,7 @@
 #include "tessera/types/element_type.h"
 
 #include <gtest/gtest.h>
+
 #include <limits>
 
 namespace tessera {
@@ -20,7 +21,8 @@ TEST(ElementType, OtherNumbersAndNamesAreNone) {
                          std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
     EXPECT_EQ(ElementTypeFromNumber(number), std::nullopt) << number;
   }
-  for (const char* name : {"", "float", "FLOAT ", "FLOAT8", "INT128"}) EXPECT_EQ(ElementTypeFromName(name), std::nullopt);
+  for (const char* name : {"", "float", "FLOAT ", "FLOAT8", "INT128"})
+    EXPECT_EQ(ElementTypeFromName(name), std::nullopt);
 }
 
 // Against the list of structured-views.md, "Size and bit order".
@@ -30,8 +32,8 @@ TEST(ElementType, Widths) {
   for (const char* name : {"INT2", "UINT2"}) EXPECT_EQ(bits(name), 2u);
   for (const char* name : {"INT4", "UINT4", "FLOAT4E2M1"}) EXPECT_EQ(bits(name), 4u);
   for (const char* name : {"FLOAT6E2M3", "FLOAT6E3M2"}) EXPECT_EQ(bits(name), 6u);
-  for (const char* name : {"BOOL", "INT8", "UINT8", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
-                           "FLOAT8E8M0"}) {
+  for (const char* name :
+       {"BOOL", "INT8", "UINT8", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0"}) {
     EXPECT_EQ(bits(name), 8u) << name;
   }
   for (const char* name : {"INT16", "UINT16", "FLOAT16", "BFLOAT16"}) EXPECT_EQ(bits(name), 16u);

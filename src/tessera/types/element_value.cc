@@ -64,7 +64,8 @@ uint64_t RoundedMagnitude(const FloatFormat& f, double value) {
   int unit = (top > lowest ? top : lowest) - f.mantissa_bits;   // the result is a multiple of 2^unit
   // A double has at least as fine a unit as any format here, so the shift is never to the left.
   uint64_t rounded = RoundedShift(v.significand, unit - v.exponent);
-  // `rounded` holds the hidden bit for normal values, and rounding up to the next power of two carries into the exponent.
+  // `rounded` holds the hidden bit for normal values, and rounding up to the next power of two carries into the
+  // exponent.
   return (static_cast<uint64_t>(unit + f.mantissa_bits - lowest) << f.mantissa_bits) + rounded;
 }
 
@@ -133,8 +134,10 @@ double DecodeFloat(ElementType type, uint64_t code) {
   } else {
     uint64_t mantissa = magnitude & LowBits(f.mantissa_bits);
     int exponent = static_cast<int>(magnitude >> f.mantissa_bits);
-    if (exponent == 0) exponent = 1;  // subnormal: no hidden bit
-    else mantissa |= uint64_t{1} << f.mantissa_bits;
+    if (exponent == 0)
+      exponent = 1;  // subnormal: no hidden bit
+    else
+      mantissa |= uint64_t{1} << f.mantissa_bits;
     value = std::ldexp(static_cast<double>(mantissa), exponent - f.exponent_bias - f.mantissa_bits);
   }
   bool negative = f.sign_bits != 0 && (code >> MagnitudeBits(f) & 1) != 0;
@@ -158,7 +161,8 @@ uint64_t EncodeFloat(ElementType type, double value, Overflow overflow, ScaleRou
   }
   uint64_t magnitude = std::isinf(value) ? largest + 1 : RoundedMagnitude(f, std::fabs(value));
   if (magnitude > largest) {
-    const bool saturates = f.specials == FloatSpecials::kNone || (overflow == Overflow::kSaturate && Info(type).bits <= 8);
+    const bool saturates =
+        f.specials == FloatSpecials::kNone || (overflow == Overflow::kSaturate && Info(type).bits <= 8);
     if (saturates) return sign | largest;
     if (f.specials == FloatSpecials::kIeee) return sign | (largest + 1);
     return has_negative_zero ? sign | *CanonicalNan(type) : *CanonicalNan(type);

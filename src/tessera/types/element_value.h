@@ -74,7 +74,8 @@ ElementType HalfOf(ElementType type);
 // Bytes that `count` elements take: ceil(count * bits / 8), or nullopt where that passes 64 bits.
 std::optional<uint64_t> PackedBytes(ElementType type, uint64_t count);
 
-// Element `index`, which lies inside `bytes`. A COMPLEX128 is read and written in halves: index 2 * i is the real, 2 * i
+// Element `index`, which lies inside `bytes`. A COMPLEX128 is read and written in halves: index 2 * i is the real, 2 *
+// i
 // + 1 the imaginary part of element i. A store touches the element's own bits only.
 uint64_t LoadCode(std::span<const uint8_t> bytes, ElementType type, uint64_t index);
 void StoreCode(std::span<uint8_t> bytes, ElementType type, uint64_t index, uint64_t code);

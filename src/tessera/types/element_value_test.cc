@@ -1,11 +1,12 @@
-// Against three independent sources: files made by ml_dtypes and onnx (testdata/elements), the processor's own float and
-// double conversions, and the tables of ONNX's documentation, written out by hand where the reference code differs.
+// Against three independent sources: files made by ml_dtypes and onnx (testdata/elements), the processor's own float
+// and double conversions, and the tables of ONNX's documentation, written out by hand where the reference code differs.
 #include "tessera/types/element_value.h"
+
+#include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 #include <sstream>
@@ -107,9 +108,12 @@ TEST(DecodeFloat, FloatAndDoubleAsTheProcessor) {
 TEST(EncodeFloat, IsTheInverseForEveryCode) {
   for (ElementType type : TypesOfKind(ElementKind::kFloat)) {
     std::vector<uint64_t> codes;
-    if (BitWidth(type) == 32) codes = EdgeCodes(8, 23);
-    else if (BitWidth(type) == 64) codes = EdgeCodes(11, 52);
-    else for (uint64_t code = 0; code < CodeCount(type); ++code) codes.push_back(code);
+    if (BitWidth(type) == 32)
+      codes = EdgeCodes(8, 23);
+    else if (BitWidth(type) == 64)
+      codes = EdgeCodes(11, 52);
+    else
+      for (uint64_t code = 0; code < CodeCount(type); ++code) codes.push_back(code);
     for (uint64_t code : codes) {
       const double value = DecodeFloat(type, code);
       const uint64_t back = EncodeFloat(type, value, Overflow::kOverflow);
@@ -119,7 +123,9 @@ TEST(EncodeFloat, IsTheInverseForEveryCode) {
       } else {
         ASSERT_EQ(back, code) << Name(type);
         ASSERT_EQ(EncodeFinite(type, value), IsInfinite(type, code) ? std::nullopt : std::optional(code)) << Name(type);
-        if (!IsInfinite(type, code)) { ASSERT_EQ(EncodeFloat(type, value, Overflow::kSaturate), code) << Name(type); }
+        if (!IsInfinite(type, code)) {
+          ASSERT_EQ(EncodeFloat(type, value, Overflow::kSaturate), code) << Name(type);
+        }
       }
     }
   }
@@ -178,7 +184,8 @@ TEST(EncodeFloat, FloatAndBfloat16AsTheProcessor) {
   std::vector<uint64_t> codes = EdgeCodes(11, 52);
   // Doubles close to the middles between floats: a float's code and half a unit, give or take the last bit.
   for (uint64_t code : EdgeCodes(8, 23)) {
-    const uint64_t wide = std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(code))));
+    const uint64_t wide =
+        std::bit_cast<uint64_t>(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(code))));
     const uint64_t half = uint64_t{1} << 28;
     for (uint64_t c : {wide + half - 1, wide + half, wide + half + 1}) codes.push_back(c);
   }
@@ -191,7 +198,8 @@ TEST(EncodeFloat, FloatAndBfloat16AsTheProcessor) {
     // From a float, bfloat16 is an integer rounding of the bits.
     if (std::isfinite(expected)) {
       const uint32_t bits = std::bit_cast<uint32_t>(expected);
-      ASSERT_EQ(EncodeFloat(kBfloat16, expected, Overflow::kOverflow), (bits + 0x7FFF + (bits >> 16 & 1)) >> 16) << expected;
+      ASSERT_EQ(EncodeFloat(kBfloat16, expected, Overflow::kOverflow), (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
+          << expected;
     }
   }
 }

@@ -1,7 +1,8 @@
 #include "tessera/types/expression.h"
 
-#include <charconv>
 #include <fmt/format.h>
+
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -76,7 +77,8 @@ class ExpressionParser {
     if (right == 0) return lexer_.ErrorAt(op, ErrorCode::kExpression, "division by zero", "another divisor");
     if (op.Is("%")) return Value(left % right);
     if (left % right != 0) {
-      return lexer_.ErrorAt(op, ErrorCode::kExpression, fmt::format("{} is not a multiple of {}", Text(left), Text(right)),
+      return lexer_.ErrorAt(op, ErrorCode::kExpression,
+                            fmt::format("{} is not a multiple of {}", Text(left), Text(right)),
                             "use ceil_div(a, b) to round up");
     }
     return Checked(op, left / right);
@@ -94,7 +96,8 @@ class ExpressionParser {
   }
 
   tl::unexpected<Error> TooDeep(const Token& at) {
-    return lexer_.ErrorAt(at, ErrorCode::kExpression, fmt::format("is nested more than {} deep", kMaxNesting), "a flatter one");
+    return lexer_.ErrorAt(at, ErrorCode::kExpression, fmt::format("is nested more than {} deep", kMaxNesting),
+                          "a flatter one");
   }
 
   Result<Value> Primary(int depth) {
@@ -140,8 +143,8 @@ class ExpressionParser {
     }
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
     if (error != std::errc() || end != digits.data() + digits.size()) {
-      return lexer_.ErrorAt(token, ErrorCode::kExpression, fmt::format("{} does not fit into 64 bits", Quoted(token.text)),
-                            "a number below 2^64");
+      return lexer_.ErrorAt(token, ErrorCode::kExpression,
+                            fmt::format("{} does not fit into 64 bits", Quoted(token.text)), "a number below 2^64");
     }
     return Value(value);
   }
@@ -186,7 +189,8 @@ const ParameterValue* ParameterScope::Find(std::string_view name) {
 void ParameterScope::NoteUnbound(const Token& name, std::string use) {
   ++unbound_uses_;
   if (unbound_.find(name.text) != unbound_.end()) return;
-  unbound_.try_emplace(std::string(name.text), UnboundParameter{std::string(name.text), name.line, name.column, std::move(use)});
+  unbound_.try_emplace(std::string(name.text),
+                       UnboundParameter{std::string(name.text), name.line, name.column, std::move(use)});
 }
 
 std::vector<UnboundParameter> ParameterScope::TakeUnbound() {

@@ -37,7 +37,7 @@ struct Attribute {
 };
 
 struct Node {
-  std::vector<std::string> inputs;   // "" is an omitted optional input
+  std::vector<std::string> inputs;  // "" is an omitted optional input
   std::vector<std::string> outputs;
   std::string op_type;
   std::vector<Attribute> attributes;

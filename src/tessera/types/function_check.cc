@@ -1,7 +1,8 @@
 #include "tessera/types/function_check.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -69,7 +70,8 @@ class FunctionChecker {
       auto value = values_.find(name);
       inputs.push_back(value == values_.end() ? ElementType::kUndefined : value->second);
       if (!name.empty() && value == values_.end()) {
-        Add(ErrorCode::kDecoderCapture, at.Index("input", i), fmt::format("reads {}, which nothing before it produces", Quoted(name)),
+        Add(ErrorCode::kDecoderCapture, at.Index("input", i),
+            fmt::format("reads {}, which nothing before it produces", Quoted(name)),
             "an input of the function or the output of an earlier node");
       }
     }
@@ -109,7 +111,8 @@ class FunctionChecker {
       }
     }
     if (node.outputs.empty() || node.outputs.size() > static_cast<size_t>(op.max_outputs)) {
-      Add(ErrorCode::kDecoderOperator, at.Field("output"), fmt::format("{} has {} outputs", op.name, node.outputs.size()),
+      Add(ErrorCode::kDecoderOperator, at.Field("output"),
+          fmt::format("{} has {} outputs", op.name, node.outputs.size()),
           op.max_outputs == 1 ? "one output" : "at least one output");
     }
     TypeMask types = Types(op.types, opset_);
@@ -120,7 +123,8 @@ class FunctionChecker {
     if (result == "L") return ElementType::kInt64;
     ElementType named = result == "to" ? AttributeTo(node, at) : AttributeValue(node, op, at);
     if (named != ElementType::kUndefined && (types & MaskOf(named)) == 0) {
-      Add(ErrorCode::kDecoderOperator, at, fmt::format("{} has no result of type {} at opset {}", op.name, Name(named), opset_),
+      Add(ErrorCode::kDecoderOperator, at,
+          fmt::format("{} has no result of type {} at opset {}", op.name, Name(named), opset_),
           "one of " + MaskText(types));
     }
     return named;
@@ -143,15 +147,18 @@ class FunctionChecker {
       const OperatorInput& input = expected[std::min(i, expected.size() - 1)];
       if (node.inputs[i].empty()) {
         if (!input.optional) {
-          Add(ErrorCode::kDecoderOperator, at.Index("input", i), fmt::format("{} needs this input", op.name), "a value");
+          Add(ErrorCode::kDecoderOperator, at.Index("input", i), fmt::format("{} needs this input", op.name),
+              "a value");
         }
         continue;
       }
       if (inputs[i] == ElementType::kUndefined) continue;
-      TypeMask allowed = input.letter == 'T' ? (t == ElementType::kUndefined ? types : MaskOf(t)) : LetterMask(input.letter);
+      TypeMask allowed =
+          input.letter == 'T' ? (t == ElementType::kUndefined ? types : MaskOf(t)) : LetterMask(input.letter);
       if ((MaskOf(inputs[i]) & allowed) == 0) {
         Add(ErrorCode::kDecoderOperator, at.Index("input", i),
-            fmt::format("{} takes no {} here at opset {}", op.name, Name(inputs[i]), opset_), "one of " + MaskText(allowed));
+            fmt::format("{} takes no {} here at opset {}", op.name, Name(inputs[i]), opset_),
+            "one of " + MaskText(allowed));
       } else if (input.letter == 'T') {
         t = inputs[i];
       }
@@ -228,7 +235,8 @@ class FunctionChecker {
           "one entry with elem_type and a shape of numbers");
       return;
     }
-    if (produced != values_.end() && produced->second != ElementType::kUndefined && produced->second != declared->type) {
+    if (produced != values_.end() && produced->second != ElementType::kUndefined &&
+        produced->second != declared->type) {
       Add(ErrorCode::kDecoderOutputType, path_.Field("value_info"),
           fmt::format("{} is declared as {}, and the nodes produce {}", Quoted(name), Name(declared->type),
                       Name(produced->second)),
@@ -288,8 +296,8 @@ void CheckEncoder(const Function& encoder, const Function* decoder, uint64_t siz
   FunctionChecker checker(encoder, path, problems);
   std::optional<OutputSignature> value = decoder == nullptr ? std::nullopt : DeclaredOutput(*decoder);
   if (encoder.inputs.size() != 1) {
-    problems->Add(ErrorCode::kEncoderInput, path.Field("input").Str(), fmt::format("has {} inputs", encoder.inputs.size()),
-                  "one: the decoder's output");
+    problems->Add(ErrorCode::kEncoderInput, path.Field("input").Str(),
+                  fmt::format("has {} inputs", encoder.inputs.size()), "one: the decoder's output");
   }
   for (const std::string& input : encoder.inputs) {
     checker.DefineInput(input, value ? value->type : ElementType::kUndefined);

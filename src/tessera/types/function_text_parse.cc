@@ -1,7 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <fmt/format.h>
 #include <optional>
 #include <utility>
 
@@ -103,7 +104,8 @@ class FunctionParser {
       const Token first = lexer_.peek();
       TESSERA_ASSIGN(std::string name, Name("a name or ')'"));
       std::optional<ElementType> type = ElementTypeFromName(UpperCase(first.text));
-      const bool typed = first.kind == TokenKind::kIdentifier && type && !lexer_.peek().Is(",") && !lexer_.peek().Is(")");
+      const bool typed =
+          first.kind == TokenKind::kIdentifier && type && !lexer_.peek().Is(",") && !lexer_.peek().Is(")");
       if (typed) {
         ValueInfo info{.name = {}, .type = *type, .shape = {}, .doc_string = {}, .metadata = {}};
         TESSERA_TRY(Shaped(&info));
@@ -117,7 +119,8 @@ class FunctionParser {
   }
 
   Result<void> SetOnce(const Token& key, std::optional<std::string>* slot) {
-    if (*slot) return lexer_.ErrorAt(key, ErrorCode::kSyntax, fmt::format("{} is given twice", Quoted(key.text)), "once");
+    if (*slot)
+      return lexer_.ErrorAt(key, ErrorCode::kSyntax, fmt::format("{} is given twice", Quoted(key.text)), "once");
     TESSERA_ASSIGN(*slot, lexer_.ExpectString("a string"));
     return {};
   }
@@ -187,7 +190,8 @@ class FunctionParser {
       if (key.text == "overload") return SetOnce(key, &function_.overload);
       if (key.text == "doc_string") return SetOnce(key, &function_.doc_string);
       if (key.text == "opset_import") return Imports();
-      if (key.text != "metadata_props") return Unknown(key, "opset_import, domain, overload, doc_string, metadata_props");
+      if (key.text != "metadata_props")
+        return Unknown(key, "opset_import, domain, overload, doc_string, metadata_props");
       return MetadataList(&function_.metadata);
     });
   }
@@ -329,8 +333,8 @@ class FunctionParser {
         constexpr std::string_view kKinds = "int, float, string, tensor, ints, floats, strings or tensors";
         TESSERA_ASSIGN(type, Name(kKinds));
         if (std::find(std::begin(kAttributeTypes), std::end(kAttributeTypes), type) == std::end(kAttributeTypes)) {
-          return lexer_.ErrorAt(at, ErrorCode::kSyntax, fmt::format("an attribute here is not of type {}", Quoted(type)),
-                                std::string(kKinds));
+          return lexer_.ErrorAt(at, ErrorCode::kSyntax,
+                                fmt::format("an attribute here is not of type {}", Quoted(type)), std::string(kKinds));
         }
       }
       TESSERA_TRY(lexer_.Expect("="));
@@ -347,10 +351,12 @@ class FunctionParser {
     const Token first = lexer_.peek();
     if (first.Is("[")) return AttributeList(type, value);
     TESSERA_ASSIGN(*value, Single());
-    if (type == "float" && std::holds_alternative<int64_t>(*value)) *value = static_cast<float>(std::get<int64_t>(*value));
+    if (type == "float" && std::holds_alternative<int64_t>(*value))
+      *value = static_cast<float>(std::get<int64_t>(*value));
     if (!type.empty() && kAttributeTypes[value->index()] != type) {
-      return lexer_.ErrorAt(first, ErrorCode::kSyntax,
-                            fmt::format("expected {}, found one value of type {}", type, kAttributeTypes[value->index()]));
+      return lexer_.ErrorAt(
+          first, ErrorCode::kSyntax,
+          fmt::format("expected {}, found one value of type {}", type, kAttributeTypes[value->index()]));
     }
     return {};
   }
@@ -363,10 +369,12 @@ class FunctionParser {
       items.push_back(std::move(item));
       TESSERA_TRY(Separator("]"));
     }
-    bool any_float = std::any_of(items.begin(), items.end(), [](const Value& v) { return std::holds_alternative<float>(v); });
+    bool any_float =
+        std::any_of(items.begin(), items.end(), [](const Value& v) { return std::holds_alternative<float>(v); });
     std::string list = type;
     if (list.empty()) {
-      if (items.empty()) return lexer_.ErrorAt(open, ErrorCode::kSyntax, "an empty list has no type", "name: ints = []");
+      if (items.empty())
+        return lexer_.ErrorAt(open, ErrorCode::kSyntax, "an empty list has no type", "name: ints = []");
       list = any_float ? "floats" : std::string(kAttributeTypes[items[0].index() + 4]);
     }
     if (list == "ints") return Fill<int64_t>(open, items, value);
@@ -385,7 +393,8 @@ class FunctionParser {
   Result<void> Fill(const Token& at, std::vector<Value>& items, Value* value) {
     std::vector<T> list;
     for (Value& item : items) {
-      if (!std::holds_alternative<T>(item)) return lexer_.ErrorAt(at, ErrorCode::kSyntax, "the list mixes types", "values of one type");
+      if (!std::holds_alternative<T>(item))
+        return lexer_.ErrorAt(at, ErrorCode::kSyntax, "the list mixes types", "values of one type");
       list.push_back(std::get<T>(std::move(item)));
     }
     *value = std::move(list);
@@ -420,8 +429,15 @@ class FunctionParser {
       return lexer_.Expected("a number, a string or a tensor such as int64[2] {1, 2}");
     }
     // A lone FLOAT constant holds the number.
-    Constant number{.type = ElementType::kFloat, .dims = {}, .bytes = {}, .storage = {}, .name = {}, .doc_string = {}, .metadata = {}};
-    TESSERA_TRY(ParseElements(&lexer_, &parameters_, "[", "]", ElementStyle::kOnnx, {.count = 1, .or_none = false, .bytes = 4}, &number));
+    Constant number{.type = ElementType::kFloat,
+                    .dims = {},
+                    .bytes = {},
+                    .storage = {},
+                    .name = {},
+                    .doc_string = {},
+                    .metadata = {}};
+    TESSERA_TRY(ParseElements(&lexer_, &parameters_, "[", "]", ElementStyle::kOnnx,
+                              {.count = 1, .or_none = false, .bytes = 4}, &number));
     uint32_t code = static_cast<uint32_t>(LoadCode(number.bytes, ElementType::kFloat, 0));
     if (negative) code ^= 0x80000000u;
     return Value(std::bit_cast<float>(code));
@@ -439,7 +455,8 @@ class FunctionParser {
     }
     TESSERA_ASSIGN(WideInteger value, ParseExpression(&lexer_, &parameters_, "an attribute's value"));
     if (value > INT64_MAX) {
-      return lexer_.ErrorAt(first, ErrorCode::kExpression, "the value does not fit into 64 bits with a sign", "a smaller one");
+      return lexer_.ErrorAt(first, ErrorCode::kExpression, "the value does not fit into 64 bits with a sign",
+                            "a smaller one");
     }
     return Value(static_cast<int64_t>(value));
   }
@@ -478,8 +495,10 @@ class FunctionParser {
           return {};
         }
         if (key.text != "storage") return Unknown(key, "storage, name, doc_string, metadata_props, raw");
-        if (lexer_.peek().IsName("raw")) constant.storage = Constant::Storage::kRaw;
-        else if (!lexer_.peek().IsName("typed")) return lexer_.Expected("raw or typed");
+        if (lexer_.peek().IsName("raw"))
+          constant.storage = Constant::Storage::kRaw;
+        else if (!lexer_.peek().IsName("typed"))
+          return lexer_.Expected("raw or typed");
         lexer_.Take();
         return {};
       }));

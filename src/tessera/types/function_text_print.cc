@@ -1,5 +1,6 @@
-#include <cstring>
 #include <fmt/format.h>
+
+#include <cstring>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -79,20 +80,28 @@ std::string ListText(const std::vector<T>& items, Print print) {
 }
 
 std::string AttributeText(const Attribute& attribute, int indent) {
-  static constexpr std::string_view kTypes[] = {"int", "float", "string", "tensor", "ints", "floats", "strings", "tensors"};
+  static constexpr std::string_view kTypes[] = {"int",  "float",  "string",  "tensor",
+                                                "ints", "floats", "strings", "tensors"};
   std::vector<std::string> extras;
   AddText("doc_string", attribute.doc_string, &extras);
-  std::string text = fmt::format("{}{}: {} = ", NameText(attribute.name), Angle(" ", extras), kTypes[attribute.value.index()]);
+  std::string text =
+      fmt::format("{}{}: {} = ", NameText(attribute.name), Angle(" ", extras), kTypes[attribute.value.index()]);
   auto tensor = [&](const Constant& constant) { return TensorText(constant, indent); };
   text += std::visit(
       [&](const auto& value) -> std::string {
         using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, int64_t>) return std::to_string(value);
-        else if constexpr (std::is_same_v<T, float>) return FloatText(value);
-        else if constexpr (std::is_same_v<T, std::string>) return QuotedString(value);
-        else if constexpr (std::is_same_v<T, Constant>) return tensor(value);
-        else if constexpr (std::is_same_v<T, std::vector<int64_t>>) return fmt::format("[{}]", fmt::join(value, ", "));
-        else if constexpr (std::is_same_v<T, std::vector<float>>) return ListText(value, FloatText);
+        if constexpr (std::is_same_v<T, int64_t>)
+          return std::to_string(value);
+        else if constexpr (std::is_same_v<T, float>)
+          return FloatText(value);
+        else if constexpr (std::is_same_v<T, std::string>)
+          return QuotedString(value);
+        else if constexpr (std::is_same_v<T, Constant>)
+          return tensor(value);
+        else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+          return fmt::format("[{}]", fmt::join(value, ", "));
+        else if constexpr (std::is_same_v<T, std::vector<float>>)
+          return ListText(value, FloatText);
         else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
           return ListText(value, [](const std::string& item) { return QuotedString(item); });
         } else {
@@ -119,11 +128,15 @@ std::string NodeText(const Node& node, int indent) {
   std::vector<std::string> extras;
   if (node.name) text += "[" + NameText(*node.name) + "] ";
   text += NamesText(node.outputs) + (node.outputs.empty() ? "= " : " = ");
-  if (node.domain && IsDottedName(*node.domain)) text += *node.domain + ".";
-  else AddText("domain", node.domain, &extras);
+  if (node.domain && IsDottedName(*node.domain))
+    text += *node.domain + ".";
+  else
+    AddText("domain", node.domain, &extras);
   text += NameText(node.op_type);
-  if (node.overload && IsIdentifier(*node.overload)) text += ":" + *node.overload;
-  else AddText("overload", node.overload, &extras);
+  if (node.overload && IsIdentifier(*node.overload))
+    text += ":" + *node.overload;
+  else
+    AddText("overload", node.overload, &extras);
   std::vector<std::string> attributes;
   for (const Attribute& attribute : node.attributes) attributes.push_back(AttributeText(attribute, indent + 8));
   text += Angle(" ", attributes) + " (" + NamesText(node.inputs) + ")";
@@ -139,9 +152,12 @@ std::string ValueInfoText(const ValueInfo& info) {
   } else if (!info.shape->empty()) {
     std::vector<std::string> dims;
     for (const Dimension& dim : *info.shape) {
-      if (const auto* number = std::get_if<int64_t>(&dim)) dims.push_back(std::to_string(*number));
-      else if (const auto* symbol = std::get_if<std::string>(&dim)) dims.push_back(NameText(*symbol));
-      else dims.emplace_back("?");
+      if (const auto* number = std::get_if<int64_t>(&dim))
+        dims.push_back(std::to_string(*number));
+      else if (const auto* symbol = std::get_if<std::string>(&dim))
+        dims.push_back(NameText(*symbol));
+      else
+        dims.emplace_back("?");
     }
     text += fmt::format("[{}]", fmt::join(dims, ","));
   }
@@ -167,7 +183,8 @@ std::string PrintFunctionText(const Function& function, int indent) {
   AddText("overload", function.overload, &header);
   AddText("doc_string", function.doc_string, &header);
   if (!function.metadata.empty()) header.push_back(MetadataText(function.metadata));
-  // Without a header a leading name could be read as a field of the descriptive form only if ':' followed it; it does not.
+  // Without a header a leading name could be read as a field of the descriptive form only if ':' followed it; it does
+  // not.
   std::string text;
   if (!header.empty()) text += margin + Angle("", header) + "\n";
   text += margin + (function.name ? NameText(*function.name) + " " : "") + "(" + NamesText(function.inputs) + ") => (" +

@@ -1,9 +1,10 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <bit>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -175,15 +176,19 @@ TEST(FunctionText, DescriptiveFormIsTheSameFunction) {
       "StructTypeProto { decoder: FunctionProto { name: \"f\" domain: \"d\" overload: \"o\" doc_string: \"s\" "
       "input: \"a\" input: [\"b\", \"c\"] output: \"Y\" opset_import: { domain: \"\" version: 21 } "
       "opset_import: [{ version: 1 }] metadata_props: { key: \"k\" value: \"v\" } "
-      "value_info: { name: \"Y\" doc_string: \"y\" metadata_props: { key: \"m\" value: \"w\" } type: TypeProto { tensor_type: "
-      "Tensor { elem_type: FLOAT shape: TensorShapeProto { dim: { dim_value: 2 + 2 } dim: { dim_param: \"N\" } dim: { } } } } } "
+      "value_info: { name: \"Y\" doc_string: \"y\" metadata_props: { key: \"m\" value: \"w\" } type: TypeProto { "
+      "tensor_type: "
+      "Tensor { elem_type: FLOAT shape: TensorShapeProto { dim: { dim_value: 2 + 2 } dim: { dim_param: \"N\" } dim: { "
+      "} } } } } "
       "body: { Y = Mul (a, b) } } }",
       {});
   ASSERT_TRUE(described) << described.error().Format();
-  EXPECT_EQ(*described->types[0].decoder,
-            Parse("<domain: \"d\", overload: \"o\", doc_string: \"s\", opset_import: [\"\" : 21, none : 1], metadata_props: "
-                  "[\"k\" : \"v\"]> f (a, b, c) => (Y) <float[4, N, ?] Y <doc_string: \"y\", metadata_props: [\"m\" : \"w\"]>> "
-                  "{ Y = Mul (a, b) }"));
+  EXPECT_EQ(
+      *described->types[0].decoder,
+      Parse(
+          "<domain: \"d\", overload: \"o\", doc_string: \"s\", opset_import: [\"\" : 21, none : 1], metadata_props: "
+          "[\"k\" : \"v\"]> f (a, b, c) => (Y) <float[4, N, ?] Y <doc_string: \"y\", metadata_props: [\"m\" : \"w\"]>> "
+          "{ Y = Mul (a, b) }"));
   // As in the founding document: what is returned, without a body.
   auto bare = ParseNotation("StructTypeProto { decoder: FunctionProto { output: \"Y\" // later\n } }", {});
   ASSERT_TRUE(bare) << bare.error().Format();
@@ -201,7 +206,8 @@ TEST(FunctionText, ErrorsSayWhere) {
       {"f () => ()", "f () => () {}", "text:1:11", ErrorCode::kSyntax},
       {"f () => () {} x", "f () => () {}", "text:1:15", ErrorCode::kSyntax},
       {"<opset: []> f () => () {}", "<opset_import: []> f () => () {}", "text:1:2", ErrorCode::kSyntax},
-      {"<domain: \"a\", domain: \"b\"> f () => () {}", "<domain: \"a\"> f () => () {}", "text:1:15", ErrorCode::kSyntax},
+      {"<domain: \"a\", domain: \"b\"> f () => () {}", "<domain: \"a\"> f () => () {}", "text:1:15",
+       ErrorCode::kSyntax},
       {"f () => () {\n  y = Op <a = @r> () }", "f () => () {\n  y = Op <a = 1> () }", "text:2:15", ErrorCode::kSyntax},
       {"f <a> () => () {}", "f () => () {}", "text:1:3", ErrorCode::kSyntax},
       {"f () => () <float32 y> {}", "f () => () <float y> {}", "text:1:13", ErrorCode::kSyntax},
@@ -210,10 +216,13 @@ TEST(FunctionText, ErrorsSayWhere) {
       {"f () => () { y = Op <a = 9223372036854775808> () }", "f () => () { y = Op <a = 9223372036854775807> () }",
        "text:1:26", ErrorCode::kLiteral},
       {"f () => () { y = Op <a = 1e39> () }", "f () => () { y = Op <a = 1e38> () }", "text:1:26", ErrorCode::kLiteral},
-      {"f () => () { y = Op <a = nothing> () }", "f () => () { y = Op <a = nan> () }", "text:1:26", ErrorCode::kUnbound},
-      {"f () => () { y = Op <a = -nothing> () }", "f () => () { y = Op <a = -nan> () }", "text:1:27", ErrorCode::kUnbound},
+      {"f () => () { y = Op <a = nothing> () }", "f () => () { y = Op <a = nan> () }", "text:1:26",
+       ErrorCode::kUnbound},
+      {"f () => () { y = Op <a = -nothing> () }", "f () => () { y = Op <a = -nan> () }", "text:1:27",
+       ErrorCode::kUnbound},
       {"f () => () { y = Op <a = -(1> () }", "f () => () { y = Op <a = -(1)> () }", "text:1:29", ErrorCode::kSyntax},
-      {"f () => () { y = Op <a = [[1.0]]> () }", "f () => () { y = Op <a = [1.0]> () }", "text:1:27", ErrorCode::kSyntax},
+      {"f () => () { y = Op <a = [[1.0]]> () }", "f () => () { y = Op <a = [1.0]> () }", "text:1:27",
+       ErrorCode::kSyntax},
   };
   for (const Case& c : cases) {
     Parse(c.right);

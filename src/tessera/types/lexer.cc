@@ -1,7 +1,8 @@
 #include "tessera/types/lexer.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "tessera/base/utf8.h"
 
@@ -31,7 +32,9 @@ std::string Token::Describe() const {
   }
 }
 
-Lexer::Lexer(std::string_view text, std::string file_name) : text_(text), file_name_(std::move(file_name)) { Advance(); }
+Lexer::Lexer(std::string_view text, std::string file_name) : text_(text), file_name_(std::move(file_name)) {
+  Advance();
+}
 
 Token Lexer::Take() {
   Token token = std::move(next_);
@@ -134,9 +137,12 @@ void Lexer::Advance() {
 void Lexer::LexNumber() {
   next_.kind = TokenKind::kInteger;
   auto finish = [&](size_t digits) {
-    if (digits == 0) next_.text = "a number without digits";
-    else if (IsLetter(At(at_)) || IsDigit(At(at_))) next_.text = "a number that goes on with letters";
-    else return;
+    if (digits == 0)
+      next_.text = "a number without digits";
+    else if (IsLetter(At(at_)) || IsDigit(At(at_)))
+      next_.text = "a number that goes on with letters";
+    else
+      return;
     next_.kind = TokenKind::kBad;
     at_ = text_.size();
   };
@@ -182,10 +188,14 @@ void Lexer::LexString() {
       continue;
     }
     char escape = At(at_++);
-    if (escape == 'n') next_.value += '\n';
-    else if (escape == 't') next_.value += '\t';
-    else if (escape == 'r') next_.value += '\r';
-    else if (escape == '"' || escape == '\\') next_.value += escape;
+    if (escape == 'n')
+      next_.value += '\n';
+    else if (escape == 't')
+      next_.value += '\t';
+    else if (escape == 'r')
+      next_.value += '\r';
+    else if (escape == '"' || escape == '\\')
+      next_.value += escape;
     else if (escape == 'x' && HexValue(At(at_)) >= 0 && HexValue(At(at_ + 1)) >= 0) {
       next_.value += static_cast<char>(HexValue(At(at_)) * 16 + HexValue(At(at_ + 1)));
       at_ += 2;
@@ -202,10 +212,14 @@ std::string QuotedString(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const char c = text[i];
     const size_t length = Utf8Length(text.substr(i));
-    if (c == '"' || c == '\\') out += {'\\', c};
-    else if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (c == '\r') out += "\\r";
+    if (c == '"' || c == '\\')
+      out += {'\\', c};
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (c == '\r')
+      out += "\\r";
     else if (length == 0 || static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {

@@ -34,11 +34,11 @@ struct UnboundParameter {
   std::string name;
   uint32_t line = 0;  // of its first use
   uint32_t column = 0;
-  std::string use;    // "dimension", "value", "data of FLOAT[2, 256, 8]"
+  std::string use;  // "dimension", "value", "data of FLOAT[2, 256, 8]"
 };
 
 struct NotationResult {
-  std::vector<StructType> types;  // in file order: what struct_types would be
+  std::vector<StructType> types;          // in file order: what struct_types would be
   std::vector<UnboundParameter> unbound;  // by name; where it is not empty, the types hold 0 or no data there
 
   // The types, or kUnbound with every name that has no value.

@@ -1,5 +1,6 @@
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -118,7 +119,8 @@ class NotationParser {
         return UnknownField(key, "StructTypeProto",
                             "name, array, structure, bit_packing, decoder, encoder, doc_string, metadata_props");
       }
-      if (has_kind) return lexer_.ErrorAt(key, ErrorCode::kSyntax, "a type has one kind, and this is a second", "one kind");
+      if (has_kind)
+        return lexer_.ErrorAt(key, ErrorCode::kSyntax, "a type has one kind, and this is a second", "one kind");
       has_kind = true;
       TESSERA_ASSIGN(type.root, Kind(key, 1));
       return {};
@@ -166,9 +168,11 @@ class NotationParser {
     TESSERA_TRY(Block([&](const Token& key) -> Result<void> {
       if (key.text == "name") return SetString(key, &name);
       if (key.text == "doc_string") return SetString(key, &field.doc_string);
-      if (key.text != "type" && key.text != "constant") return UnknownField(key, "Field", "name, type, constant, doc_string");
+      if (key.text != "type" && key.text != "constant")
+        return UnknownField(key, "Field", "name, type, constant, doc_string");
       if (!std::holds_alternative<std::monostate>(field.content)) {
-        return lexer_.ErrorAt(key, ErrorCode::kSyntax, "a field has one of type and constant, and this is a second", "one of the two");
+        return lexer_.ErrorAt(key, ErrorCode::kSyntax, "a field has one of type and constant, and this is a second",
+                              "one of the two");
       }
       if (key.text == "type") {
         TESSERA_ASSIGN(field.content, Type(depth + 1));
@@ -227,8 +231,8 @@ class NotationParser {
   Result<PhysicalType> Type(uint32_t depth) {
     const Token token = lexer_.peek();
     if (depth > limits_.depth) {
-      return lexer_.ErrorAt(token, ErrorCode::kLimitDepth, fmt::format("types are nested more than {} deep", limits_.depth),
-                            "a flatter type");
+      return lexer_.ErrorAt(token, ErrorCode::kLimitDepth,
+                            fmt::format("types are nested more than {} deep", limits_.depth), "a flatter type");
     }
     if (token.kind != TokenKind::kIdentifier) return lexer_.Expected("a type");
     if (token.text == "array") return ArrayCall(depth);
@@ -274,9 +278,12 @@ class NotationParser {
         TESSERA_TRY(lexer_.Expect("="));
         TESSERA_TRY(OneOrList([&]() -> Result<void> {
           BitPackingType::Component component;
-          if (lexer_.peek().kind == TokenKind::kString) component.name = lexer_.Take().value;
-          else if (lexer_.peek().kind == TokenKind::kIdentifier) component.name = std::string(lexer_.Take().text);
-          else return lexer_.Expected("name:bits");
+          if (lexer_.peek().kind == TokenKind::kString)
+            component.name = lexer_.Take().value;
+          else if (lexer_.peek().kind == TokenKind::kIdentifier)
+            component.name = std::string(lexer_.Take().text);
+          else
+            return lexer_.Expected("name:bits");
           TESSERA_TRY(lexer_.Expect(":"));
           TESSERA_ASSIGN(component.bits, Width());
           packing.components.push_back(std::move(component));
@@ -361,7 +368,8 @@ class NotationParser {
   Result<uint32_t> Width() {
     const Token at = lexer_.peek();
     TESSERA_ASSIGN(WideInteger value, ParseExpression(&lexer_, &parameters_, "a bit width"));
-    if (value < 0 || value > UINT32_MAX) return lexer_.ErrorAt(at, ErrorCode::kExpression, "is no bit width", "1 to 64");
+    if (value < 0 || value > UINT32_MAX)
+      return lexer_.ErrorAt(at, ErrorCode::kExpression, "is no bit width", "1 to 64");
     return static_cast<uint32_t>(value);
   }
 
@@ -401,7 +409,8 @@ class NotationParser {
     TESSERA_TRY(OneOrList([&]() -> Result<void> {
       const Token at = lexer_.peek();
       TESSERA_ASSIGN(WideInteger dim, ParseExpression(&lexer_, &parameters_, "a dimension"));
-      if (dim > INT64_MAX) return lexer_.ErrorAt(at, ErrorCode::kExpression, "the dimension does not fit into 63 bits", "a smaller one");
+      if (dim > INT64_MAX)
+        return lexer_.ErrorAt(at, ErrorCode::kExpression, "the dimension does not fit into 63 bits", "a smaller one");
       constant.dims.push_back(static_cast<int64_t>(dim));
       return {};
     }));
@@ -419,7 +428,8 @@ class NotationParser {
       if (parameters_.unbound_uses() == unbound) {
         bounds.count = ElementCount(constant.dims);
         if (!bounds.count) {
-          return lexer_.ErrorAt(dims, ErrorCode::kExpression, "a dimension is negative, or there are more than 2^64 elements",
+          return lexer_.ErrorAt(dims, ErrorCode::kExpression,
+                                "a dimension is negative, or there are more than 2^64 elements",
                                 "smaller dimensions, or raw=\"...\"");
         }
       }
@@ -441,7 +451,8 @@ class NotationParser {
       if (lexer_.TakeIf(")")) break;
       Token key = lexer_.Take();
       if (key.kind != TokenKind::kIdentifier) {
-        return lexer_.ErrorAt(key, ErrorCode::kSyntax, fmt::format("expected an argument or ')', found {}", key.Describe()));
+        return lexer_.ErrorAt(key, ErrorCode::kSyntax,
+                              fmt::format("expected an argument or ')', found {}", key.Describe()));
       }
       TESSERA_TRY(lexer_.Expect("="));
       if (key.text == "name") {
@@ -473,7 +484,8 @@ class NotationParser {
       }
       auto found = index.find(token.value);
       if (found == index.end()) {
-        return lexer_.ErrorAt(token, ErrorCode::kSyntax, fmt::format("no type of this text is called {}", Quoted(token.value)),
+        return lexer_.ErrorAt(token, ErrorCode::kSyntax,
+                              fmt::format("no type of this text is called {}", Quoted(token.value)),
                               "the name of a declaration");
       }
       resolved.push_back(found->second);
@@ -498,7 +510,7 @@ class NotationParser {
   ParameterScope parameters_;
   const Limits& limits_;
   uint64_t constant_bytes_ = 0;  // of the declaration so far
-  std::vector<Token> named_;  // references by name; their index is -1 - position until the end of the text
+  std::vector<Token> named_;     // references by name; their index is -1 - position until the end of the text
 };
 
 }  // namespace
@@ -509,7 +521,8 @@ Result<std::vector<StructType>> NotationResult::Concrete() && {
   for (const UnboundParameter& parameter : unbound) {
     list += fmt::format("{}{} ({}, line {})", list.empty() ? "" : ", ", parameter.name, parameter.use, parameter.line);
   }
-  return Fail(ErrorCode::kUnbound, "", fmt::format("{} parameter{} without a value: {}", unbound.size(), unbound.size() == 1 ? "" : "s", list),
+  return Fail(ErrorCode::kUnbound, "",
+              fmt::format("{} parameter{} without a value: {}", unbound.size(), unbound.size() == 1 ? "" : "s", list),
               "--set NAME=VALUE, --set NAME=@file.npy for data; --shape gives elements, rows and cols");
 }
 

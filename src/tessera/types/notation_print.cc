@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+
 #include <string>
 
 #include "tessera/types/constant_text.h"
@@ -77,16 +78,20 @@ class NotationPrinter {
   void FieldLine(const Field& field, int depth) {
     std::string text = "field: { name: " + QuotedString(field.name);
     if (const auto* part = std::get_if<PhysicalType>(&field.content)) text += ", type: " + Type(*part);
-    if (const auto* constant = std::get_if<Constant>(&field.content)) text += ", constant: " + Tensor(*constant, depth + 1);
+    if (const auto* constant = std::get_if<Constant>(&field.content))
+      text += ", constant: " + Tensor(*constant, depth + 1);
     if (field.doc_string) text += ", doc_string: " + QuotedString(*field.doc_string);
     Line(depth, text + " }");
   }
 
   static std::string Tensor(const Constant& constant, int depth) {
     std::string text = fmt::format("tensor({}, [{}], ", Name(constant.type), fmt::join(constant.dims, ", "));
-    if (!HasWholeData(constant)) text += fmt::format("raw=\"{}\"", HexBytes(constant.bytes));
-    else if (constant.dims.empty()) text += ElementList(constant, ElementStyle::kNotation, depth * kIndent);
-    else text += "[" + ElementList(constant, ElementStyle::kNotation, depth * kIndent) + "]";
+    if (!HasWholeData(constant))
+      text += fmt::format("raw=\"{}\"", HexBytes(constant.bytes));
+    else if (constant.dims.empty())
+      text += ElementList(constant, ElementStyle::kNotation, depth * kIndent);
+    else
+      text += "[" + ElementList(constant, ElementStyle::kNotation, depth * kIndent) + "]";
     if (constant.storage == Constant::Storage::kTyped) text += ", storage=typed";
     if (constant.name) text += ", name=" + QuotedString(*constant.name);
     if (constant.doc_string) text += ", doc_string=" + QuotedString(*constant.doc_string);

@@ -1,11 +1,12 @@
 #include "tessera/types/notation.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
@@ -98,8 +99,9 @@ TEST(Notation, Parts) {
   EXPECT_EQ(ParsePart("array(UINT8, dimensions=[2, 3])"), Array(u8, {2, 3}));
   EXPECT_EQ(ParsePart("array(UINT8, dimension=2, dimension=3,)"), Array(u8, {2, 3}));
   EXPECT_EQ(ParsePart("array(array(UINT8, dimension=2), dimension=3)"), Array(Array(u8, {2}), {3}));
-  EXPECT_EQ(ParsePart("TypeProto { struct_type: StructTypeProto { array: Array { element_type: UINT8 dimension: 2 } } }"),
-            Array(u8, {2}));
+  EXPECT_EQ(
+      ParsePart("TypeProto { struct_type: StructTypeProto { array: Array { element_type: UINT8 dimension: 2 } } }"),
+      Array(u8, {2}));
   EXPECT_EQ(ParsePart("struct(type_index=7)"), PhysicalType{TypeReference{7}});
   EXPECT_EQ(ParsePart("array(UINT8, dimension=18446744073709551615)"), Array(u8, {UINT64_MAX}));
   BitPackingType packing{.components = {{"sign", 1}, {"exponent", 3}}, .dims = {4}};
@@ -117,13 +119,16 @@ TEST(Notation, EveryScalarTypeByName) {
 
 TEST(Notation, RootsAsMessagesAndInShort) {
   const PhysicalType expected = Array({ScalarType{ElementType::kFloat}}, {32, 128});
-  EXPECT_EQ(ParseOne("StructTypeProto { array: Array { element_type: FLOAT dimension: 32 dimension: 128 } }").root, expected);
+  EXPECT_EQ(ParseOne("StructTypeProto { array: Array { element_type: FLOAT dimension: 32 dimension: 128 } }").root,
+            expected);
   EXPECT_EQ(ParseOne("StructTypeProto { array: Array { dimension: [32, 128], element_type: FLOAT, } }").root, expected);
   EXPECT_EQ(ParseOne("StructTypeProto{array:array(FLOAT,dimensions=[32,128])}").root, expected);
   const PhysicalType packing{BitPackingType{.components = {{"code", 6}}, .dims = {4}}};
   EXPECT_EQ(ParseOne("StructTypeProto { bit_packing: bit_packing(dimension=4, components=[code:6]) }").root, packing);
   EXPECT_EQ(
-      ParseOne("StructTypeProto { bit_packing: BitPacking { component: { name: \"code\" bit_width: 6 } dimension: 4 } }").root,
+      ParseOne(
+          "StructTypeProto { bit_packing: BitPacking { component: { name: \"code\" bit_width: 6 } dimension: 4 } }")
+          .root,
       packing);
   EXPECT_EQ(ParseOne("StructTypeProto { type_index: 2 }").root, PhysicalType{TypeReference{2}});
   EXPECT_EQ(ParseOne("StructTypeProto { }").root, PhysicalType{});
@@ -133,14 +138,16 @@ TEST(Notation, CommentsCommasAndLines) {
   const StructType plain = ParseOne(WithFields("field: { name: \"a\" type: INT8 } field: { name: \"b\" type: INT4 }"));
   EXPECT_EQ(ParseOne(WithFields("field: [{ name: \"a\", type: INT8, }, { name: \"b\", type: INT4 },],")), plain);
   EXPECT_EQ(ParseOne("// one\n" + WithFields("field: { name: \"a\" // two\n type: INT8 }\n"
-                                            "/* three\n */ field: Field { name: \"b\" type: INT4 } # four")),
+                                             "/* three\n */ field: Field { name: \"b\" type: INT4 } # four")),
             plain);
 }
 
 TEST(Notation, ReferencesByName) {
   const std::string text =
-      "ModelProto { struct_types: [ StructTypeProto { name: \"A\" structure: { field: { name: \"x\" type: struct(\"B\") } "
-      "field: { name: \"y\" type: array(struct(\"A\"), dimension=2) } field: { name: \"z\" type: struct(type_index=-3) } } }, "
+      "ModelProto { struct_types: [ StructTypeProto { name: \"A\" structure: { field: { name: \"x\" type: "
+      "struct(\"B\") } "
+      "field: { name: \"y\" type: array(struct(\"A\"), dimension=2) } field: { name: \"z\" type: struct(type_index=-3) "
+      "} } }, "
       "StructTypeProto { name: \"B\" array: array(INT8, dimension=1) } ] }";
   auto result = ParseNotation(text, {});
   ASSERT_TRUE(result) << result.error().Format();
@@ -155,7 +162,8 @@ TEST(Notation, Constants) {
   EXPECT_EQ(ParseConstant("tensor(BOOL, [], true)").bytes, (std::vector<uint8_t>{1}));
   EXPECT_EQ(ParseConstant("tensor(INT64, [], -1)").bytes, std::vector<uint8_t>(8, 0xFF));
   EXPECT_EQ(ParseConstant("tensor(UINT64, [], 18446744073709551615)").bytes, std::vector<uint8_t>(8, 0xFF));
-  EXPECT_EQ(ParseConstant("tensor(INT64, [], -9223372036854775808)").bytes, (std::vector<uint8_t>{0, 0, 0, 0, 0, 0, 0, 0x80}));
+  EXPECT_EQ(ParseConstant("tensor(INT64, [], -9223372036854775808)").bytes,
+            (std::vector<uint8_t>{0, 0, 0, 0, 0, 0, 0, 0x80}));
   EXPECT_EQ(ParseConstant("tensor(INT4, [3], [1, -8, 7])").bytes, (std::vector<uint8_t>{0x81, 0x07}));
   EXPECT_EQ(ParseConstant("tensor(UINT2, [5], [3, 0, 1, 2, 3])").bytes, (std::vector<uint8_t>{0x93, 0x03}));
   EXPECT_EQ(ParseConstant("tensor(FLOAT6E3M2, [2], [0.0625, -28])").bytes, (std::vector<uint8_t>{0xC1, 0x0F}));
@@ -163,11 +171,13 @@ TEST(Notation, Constants) {
             ParseConstant("tensor(FLOAT, [2, 2], [1.0, 0.25e1, -0.0, nan],)"));
   EXPECT_EQ(ParseConstant("tensor(FLOAT, [1], [-0.0])").bytes, (std::vector<uint8_t>{0, 0, 0, 0x80}));
   EXPECT_EQ(ParseConstant("tensor(FLOAT, [], bits(0xff800001))").bytes, (std::vector<uint8_t>{1, 0, 0x80, 0xFF}));
-  EXPECT_EQ(ParseConstant("tensor(COMPLEX64, [], complex(1, -2))").bytes, (std::vector<uint8_t>{0, 0, 0x80, 0x3F, 0, 0, 0, 0xC0}));
+  EXPECT_EQ(ParseConstant("tensor(COMPLEX64, [], complex(1, -2))").bytes,
+            (std::vector<uint8_t>{0, 0, 0x80, 0x3F, 0, 0, 0, 0xC0}));
   EXPECT_EQ(ParseConstant("tensor(INT8, [2], [(1 + 2) * 3, 0x7F])").bytes, (std::vector<uint8_t>{9, 127}));
   EXPECT_EQ(ParseConstant("tensor(FLOAT, [3], raw=\"0000803F\")").bytes, (std::vector<uint8_t>{0, 0, 0x80, 0x3F}));
   const Constant named = ParseConstant(
-      "tensor(INT8, [0], [], storage=typed, name=\"n\", doc_string=\"\", metadata_props=[{ key: \"k\" value: \"v\" }])");
+      "tensor(INT8, [0], [], storage=typed, name=\"n\", doc_string=\"\", metadata_props=[{ key: \"k\" value: \"v\" "
+      "}])");
   EXPECT_EQ(named.storage, Constant::Storage::kTyped);
   EXPECT_EQ(named.name, "n");
   EXPECT_EQ(named.doc_string, "");
@@ -178,11 +188,12 @@ TEST(Notation, Constants) {
 
 TEST(Notation, UnboundParametersAreAllReportedWithTheirFirstUse) {
   NotationOptions options;
-  const std::string text = WithFields("    field: { name: \"a\" type: array(UINT8, dimension=count / 2) }\n"
-                                         "    field: { name: \"b\" constant: tensor(FLOAT, [2, 4], book) }\n"
-                                         "    field: { name: \"c\" constant: tensor(FLOAT, [2, 4], book) }\n"
-                                         "    field: { name: \"d\" constant: tensor(INT64, [count], [1, axis]) }\n"
-                                         "    field: { name: \"e\" type: struct(type_index=base) }");
+  const std::string text = WithFields(
+      "    field: { name: \"a\" type: array(UINT8, dimension=count / 2) }\n"
+      "    field: { name: \"b\" constant: tensor(FLOAT, [2, 4], book) }\n"
+      "    field: { name: \"c\" constant: tensor(FLOAT, [2, 4], book) }\n"
+      "    field: { name: \"d\" constant: tensor(INT64, [count], [1, axis]) }\n"
+      "    field: { name: \"e\" type: struct(type_index=base) }");
   auto result = ParseNotation(text, options);
   ASSERT_TRUE(result) << result.error().Format();
   ASSERT_EQ(result->unbound.size(), 4u);
@@ -240,7 +251,8 @@ TEST(Notation, ShapeBindsRowsColsElements) {
   options.parameters["cols"] = 3;
   EXPECT_EQ(ParsePart("array(INT8, dimension=cols)", options), Array({ScalarType{ElementType::kInt8}}, {3}));
   EXPECT_TRUE(ParseNotation("StructTypeProto { }", options));
-  for (std::vector<int64_t> bad : {std::vector<int64_t>{-1, 4}, {int64_t{1} << 32, int64_t{1} << 31}, {0, INT64_MAX, 2}}) {
+  for (std::vector<int64_t> bad :
+       {std::vector<int64_t>{-1, 4}, {int64_t{1} << 32, int64_t{1} << 31}, {0, INT64_MAX, 2}}) {
     options.shape = bad;
     auto result = ParseNotation("StructTypeProto { }", options);
     ASSERT_FALSE(result);
@@ -253,7 +265,8 @@ TEST(Notation, ShapeAndParametersReachTheDecoder) {
   options.shape = {{4, 64}};
   options.parameters["eps"] = std::string("0.25");
   const std::string decoder =
-      "decoder: FunctionProto { d (x) => (Y) <float[rows, cols/32, N, \"rows\"] Y> { Y = Op <shape: ints = [rows, cols], "
+      "decoder: FunctionProto { d (x) => (Y) <float[rows, cols/32, N, \"rows\"] Y> { Y = Op <shape: ints = [rows, "
+      "cols], "
       "a: float = eps, t: tensor = int64[1] {elements}> (x) } } }";
   const StructType type = ParseOne("StructTypeProto { " + decoder, options);
   const Function& function = *type.decoder;
@@ -319,14 +332,15 @@ TEST_P(BadTexts, SayWhereAndWhatAndTheTextBesideIsRight) {
 }
 
 #define ROOT(x) "StructTypeProto { " x " }"
-#define PART(x) ROOT("structure: { field: { name: \"a\"type: " x " } }")   // x begins in column 56
+#define PART(x) ROOT("structure: { field: { name: \"a\"type: " x " } }")                // x begins in column 56
 #define TENSOR(x) ROOT("structure: { field: { name: \"a\"constant: tensor(" x ") } }")  // x begins in column 67
-#define DECODER(x) ROOT("decoder: FunctionProto {" x "}")  // x begins in column 43
+#define DECODER(x) ROOT("decoder: FunctionProto {" x "}")                               // x begins in column 43
 
 INSTANTIATE_TEST_SUITE_P(
     Structure, BadTexts,
     ::testing::Values(
-        BadText{"", ROOT(""), "1:1", ErrorCode::kSyntax, "expected StructTypeProto or ModelProto, found the end of the text"},
+        BadText{"", ROOT(""), "1:1", ErrorCode::kSyntax,
+                "expected StructTypeProto or ModelProto, found the end of the text"},
         BadText{"QuantizationProto { }", ROOT(""), "1:1", ErrorCode::kSyntax, "profile"},
         BadText{"StructTypeProto {\n  name {\n}", "StructTypeProto {\n  name: \"x\"\n}", "2:8", ErrorCode::kSyntax,
                 "expected ':' after 'name', found '{'"},
@@ -338,20 +352,27 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{ROOT("type_index: 0 type_index: 1"), ROOT("type_index: 0"), "1:33", ErrorCode::kSyntax, "second"},
         BadText{ROOT("metadata_props: { key: \"a\" key: \"b\" }"), ROOT("metadata_props: { key: \"a\" }"), "1:46",
                 ErrorCode::kSyntax, "given twice"},
-        BadText{ROOT("array: bit_packing(dimension=1, components=[a:8])"), ROOT("bit_packing: bit_packing(dimension=1, components=[a:8])"),
-                "1:26", ErrorCode::kSyntax, "expected '{'"},
-        BadText{"ModelProto { graph: { } }", "ModelProto { struct_types: [ ] }", "1:14", ErrorCode::kSyntax, "struct_types"},
+        BadText{ROOT("array: bit_packing(dimension=1, components=[a:8])"),
+                ROOT("bit_packing: bit_packing(dimension=1, components=[a:8])"), "1:26", ErrorCode::kSyntax,
+                "expected '{'"},
+        BadText{"ModelProto { graph: { } }", "ModelProto { struct_types: [ ] }", "1:14", ErrorCode::kSyntax,
+                "struct_types"},
         BadText{"ModelProto { struct_types: [ StructTypeProto { } StructTypeProto { } ] }",
                 "ModelProto { struct_types: [ StructTypeProto { }, StructTypeProto { } ] }", "1:50", ErrorCode::kSyntax,
                 "expected ',' or ']'"},
         BadText{PART("UINT9"), PART("UINT8"), "1:56", ErrorCode::kSyntax, "expected an element type"},
-        BadText{PART("array(UINT8, 4)"), PART("array(UINT8, dimension=4)"), "1:69", ErrorCode::kSyntax, "expected dimension="},
-        BadText{PART("array(UINT8 dimension=4)"), PART("array(UINT8, dimension=4)"), "1:68", ErrorCode::kSyntax, "expected ','"},
+        BadText{PART("array(UINT8, 4)"), PART("array(UINT8, dimension=4)"), "1:69", ErrorCode::kSyntax,
+                "expected dimension="},
+        BadText{PART("array(UINT8 dimension=4)"), PART("array(UINT8, dimension=4)"), "1:68", ErrorCode::kSyntax,
+                "expected ','"},
         BadText{PART("struct(0)"), PART("struct(type_index=0)"), "1:63", ErrorCode::kSyntax, "type_index"},
-        BadText{PART("struct(\"B\")"), "StructTypeProto { name: \"B\" structure: { field: { name: \"a\" type: struct(\"B\") } } }",
-                "1:63", ErrorCode::kSyntax, "no type of this text is called 'B'"},
-        BadText{PART("bit_packing(components=[a=1])"), PART("bit_packing(components=[a:1])"), "1:81", ErrorCode::kSyntax, "':'"},
-        BadText{PART("INT8 constant: tensor(INT8, [], 1)"), PART("INT8"), "1:61", ErrorCode::kSyntax, "one of type and constant"},
+        BadText{PART("struct(\"B\")"),
+                "StructTypeProto { name: \"B\" structure: { field: { name: \"a\" type: struct(\"B\") } } }", "1:63",
+                ErrorCode::kSyntax, "no type of this text is called 'B'"},
+        BadText{PART("bit_packing(components=[a=1])"), PART("bit_packing(components=[a:1])"), "1:81",
+                ErrorCode::kSyntax, "':'"},
+        BadText{PART("INT8 constant: tensor(INT8, [], 1)"), PART("INT8"), "1:61", ErrorCode::kSyntax,
+                "one of type and constant"},
         BadText{ROOT("name: \"a\\q\""), ROOT("name: \"a\\n\""), "1:25", ErrorCode::kSyntax, "escape"},
         BadText{ROOT("name: \"a"), ROOT("name: \"a\""), "1:25", ErrorCode::kSyntax, "a string without an end"},
         BadText{ROOT("/* x"), ROOT("/* x */"), "1:19", ErrorCode::kSyntax, "comment without an end"},
@@ -362,29 +383,32 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadText{PART("array(UINT8, dimension=elements/256)"), PART("array(UINT8, dimension=elements/250)"), "1:87",
                 ErrorCode::kExpression, "1000 is not a multiple of 256 (use ceil_div(a, b)"},
-        BadText{PART("array(UINT8, dimension=1/0)"), PART("array(UINT8, dimension=0/1)"), "1:80", ErrorCode::kExpression,
-                "division by zero"},
-        BadText{PART("array(UINT8, dimension=1%0)"), PART("array(UINT8, dimension=0%1)"), "1:80", ErrorCode::kExpression,
-                "division by zero"},
-        BadText{PART("array(UINT8, dimension=0-1)"), PART("array(UINT8, dimension=1-1)"), "1:79", ErrorCode::kExpression, "negative"},
-        BadText{PART("array(UINT8, dimension=18446744073709551616)"), PART("array(UINT8, dimension=18446744073709551615)"),
-                "1:79", ErrorCode::kExpression, "64 bits"},
-        BadText{PART("array(UINT8, dimension=18446744073709551615+1)"), PART("array(UINT8, dimension=18446744073709551615+0)"),
-                "1:99", ErrorCode::kExpression, "64 bits"},
-        BadText{PART("array(UINT8, dimension=9223372036854775807*4)"), PART("array(UINT8, dimension=9223372036854775807*2)"),
-                "1:98", ErrorCode::kExpression, "64 bits"},
+        BadText{PART("array(UINT8, dimension=1/0)"), PART("array(UINT8, dimension=0/1)"), "1:80",
+                ErrorCode::kExpression, "division by zero"},
+        BadText{PART("array(UINT8, dimension=1%0)"), PART("array(UINT8, dimension=0%1)"), "1:80",
+                ErrorCode::kExpression, "division by zero"},
+        BadText{PART("array(UINT8, dimension=0-1)"), PART("array(UINT8, dimension=1-1)"), "1:79",
+                ErrorCode::kExpression, "negative"},
+        BadText{PART("array(UINT8, dimension=18446744073709551616)"),
+                PART("array(UINT8, dimension=18446744073709551615)"), "1:79", ErrorCode::kExpression, "64 bits"},
+        BadText{PART("array(UINT8, dimension=18446744073709551615+1)"),
+                PART("array(UINT8, dimension=18446744073709551615+0)"), "1:99", ErrorCode::kExpression, "64 bits"},
+        BadText{PART("array(UINT8, dimension=9223372036854775807*4)"),
+                PART("array(UINT8, dimension=9223372036854775807*2)"), "1:98", ErrorCode::kExpression, "64 bits"},
         BadText{PART("array(UINT8, dimension=ceil_div(1, 0))"), PART("array(UINT8, dimension=ceil_div(0, 1))"), "1:79",
                 ErrorCode::kExpression, "ceil_div"},
-        BadText{PART("array(UINT8, dimension=data)"), PART("array(UINT8, dimension=n)"), "1:79", ErrorCode::kParameterData,
-                "bound to data"},
-        BadText{PART("array(UINT8, dimension=literal)"), PART("array(UINT8, dimension=n)"), "1:79", ErrorCode::kParameterData,
-                "bound to '0.5'"},
-        BadText{PART("array(UINT8, dimension=12x)"), PART("array(UINT8, dimension=12)"), "1:79", ErrorCode::kSyntax, "letters"},
-        BadText{PART("array(UINT8, dimension=0x)"), PART("array(UINT8, dimension=0xF)"), "1:79", ErrorCode::kSyntax, "digits"},
+        BadText{PART("array(UINT8, dimension=data)"), PART("array(UINT8, dimension=n)"), "1:79",
+                ErrorCode::kParameterData, "bound to data"},
+        BadText{PART("array(UINT8, dimension=literal)"), PART("array(UINT8, dimension=n)"), "1:79",
+                ErrorCode::kParameterData, "bound to '0.5'"},
+        BadText{PART("array(UINT8, dimension=12x)"), PART("array(UINT8, dimension=12)"), "1:79", ErrorCode::kSyntax,
+                "letters"},
+        BadText{PART("array(UINT8, dimension=0x)"), PART("array(UINT8, dimension=0xF)"), "1:79", ErrorCode::kSyntax,
+                "digits"},
         BadText{PART("array(UINT8, dimension=1.0)"), PART("array(UINT8, dimension=1)"), "1:79", ErrorCode::kSyntax,
                 "expected a number or a parameter"},
-        BadText{PART("struct(type_index=2147483648)"), PART("struct(type_index=2147483647)"), "1:74", ErrorCode::kExpression,
-                "type index"},
+        BadText{PART("struct(type_index=2147483648)"), PART("struct(type_index=2147483647)"), "1:74",
+                ErrorCode::kExpression, "type index"},
         BadText{PART("bit_packing(components=[a:4294967296])"), PART("bit_packing(components=[a:4294967295])"), "1:82",
                 ErrorCode::kExpression, "bit width"}));
 
@@ -393,30 +417,43 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadText{TENSOR("INT8, [], 128"), TENSOR("INT8, [], 127"), "1:77", ErrorCode::kLiteral, "INT8"},
         BadText{TENSOR("UINT4, [], -1"), TENSOR("UINT4, [], 15"), "1:78", ErrorCode::kLiteral, "UINT4"},
-        BadText{TENSOR("INT8, [2], [1, 2, 3]"), TENSOR("INT8, [3], [1, 2, 3]"), "1:78", ErrorCode::kLiteral, "has 3 values"},
+        BadText{TENSOR("INT8, [2], [1, 2, 3]"), TENSOR("INT8, [3], [1, 2, 3]"), "1:78", ErrorCode::kLiteral,
+                "has 3 values"},
         BadText{TENSOR("INT8, [], []"), TENSOR("INT8, [0], []"), "1:77", ErrorCode::kLiteral, "has 0 values"},
-        BadText{TENSOR("FLOAT, [1000000000000], [1]"), TENSOR("FLOAT, [1], [1]"), "1:91", ErrorCode::kLiteral, "has 1 value"},
-        BadText{TENSOR("FLOAT, [-1], [1]"), TENSOR("FLOAT, [-1], raw=\"00\""), "1:74", ErrorCode::kExpression, "negative"},
+        BadText{TENSOR("FLOAT, [1000000000000], [1]"), TENSOR("FLOAT, [1], [1]"), "1:91", ErrorCode::kLiteral,
+                "has 1 value"},
+        BadText{TENSOR("FLOAT, [-1], [1]"), TENSOR("FLOAT, [-1], raw=\"00\""), "1:74", ErrorCode::kExpression,
+                "negative"},
         BadText{TENSOR("FLOAT16, [], 65520"), TENSOR("FLOAT16, [], 65519"), "1:80", ErrorCode::kLiteral, "range"},
         BadText{TENSOR("FLOAT4E2M1, [], nan"), TENSOR("FLOAT4E2M1, [], 6"), "1:83", ErrorCode::kLiteral, "no NaN"},
         BadText{TENSOR("BOOL, [], 2"), TENSOR("BOOL, [], bits(0x02)"), "1:77", ErrorCode::kLiteral, "BOOL"},
         BadText{TENSOR("INT8, [], true"), TENSOR("INT8, [], 1"), "1:77", ErrorCode::kLiteral, "INT8"},
         BadText{TENSOR("INT8, [], bits(0x100)"), TENSOR("INT8, [], bits(0xFF)"), "1:82", ErrorCode::kLiteral, "8 bits"},
         BadText{TENSOR("INT8, [], bits(-1)"), TENSOR("INT8, [], bits(0x1)"), "1:82", ErrorCode::kSyntax, "bits"},
-        BadText{TENSOR("STRING, [], 1"), TENSOR("STRING, [], raw=\"01\""), "1:67", ErrorCode::kLiteral, "no fixed width"},
-        BadText{TENSOR("COMPLEX64, [], 1"), TENSOR("COMPLEX64, [], complex(1, 0)"), "1:82", ErrorCode::kSyntax, "complex(re, im)"},
-        BadText{TENSOR("FLOAT, [2], [1 2]"), TENSOR("FLOAT, [2], [1, 2]"), "1:82", ErrorCode::kSyntax, "expected ',' or ']'"},
-        BadText{TENSOR("FLOAT, [], \"1\""), TENSOR("FLOAT, [], 1"), "1:78", ErrorCode::kSyntax, "expected a value of FLOAT"},
+        BadText{TENSOR("STRING, [], 1"), TENSOR("STRING, [], raw=\"01\""), "1:67", ErrorCode::kLiteral,
+                "no fixed width"},
+        BadText{TENSOR("COMPLEX64, [], 1"), TENSOR("COMPLEX64, [], complex(1, 0)"), "1:82", ErrorCode::kSyntax,
+                "complex(re, im)"},
+        BadText{TENSOR("FLOAT, [2], [1 2]"), TENSOR("FLOAT, [2], [1, 2]"), "1:82", ErrorCode::kSyntax,
+                "expected ',' or ']'"},
+        BadText{TENSOR("FLOAT, [], \"1\""), TENSOR("FLOAT, [], 1"), "1:78", ErrorCode::kSyntax,
+                "expected a value of FLOAT"},
         BadText{TENSOR("FLOAT, 2, [1, 2]"), TENSOR("FLOAT, [2], [1, 2]"), "1:74", ErrorCode::kSyntax, "'['"},
-        BadText{TENSOR("FLOAT, [], raw=\"0\""), TENSOR("FLOAT, [], raw=\"00\""), "1:82", ErrorCode::kLiteral, "hexadecimal"},
-        BadText{TENSOR("FLOAT, [], 1, storage=best"), TENSOR("FLOAT, [], 1, storage=raw"), "1:81", ErrorCode::kSyntax, "storage"},
+        BadText{TENSOR("FLOAT, [], raw=\"0\""), TENSOR("FLOAT, [], raw=\"00\""), "1:82", ErrorCode::kLiteral,
+                "hexadecimal"},
+        BadText{TENSOR("FLOAT, [], 1, storage=best"), TENSOR("FLOAT, [], 1, storage=raw"), "1:81", ErrorCode::kSyntax,
+                "storage"},
         BadText{TENSOR("FLOAT, [5], data"), TENSOR("FLOAT, [4], data"), "1:79", ErrorCode::kParameterData,
                 "'data' is bound to FLOAT[4] (FLOAT[5], or flat)"},
-        BadText{TENSOR("DOUBLE, [4], data"), TENSOR("FLOAT, [2, 2], data"), "1:80", ErrorCode::kParameterData, "DOUBLE[4]"},
-        BadText{TENSOR("FLOAT, [4], short_data"), TENSOR("FLOAT, [4], data"), "1:79", ErrorCode::kParameterData, "short_data"},
-        BadText{TENSOR("FLOAT, [5], [1.0, data]"), TENSOR("FLOAT, [4], [data]"), "1:85", ErrorCode::kParameterData, "data"},
+        BadText{TENSOR("DOUBLE, [4], data"), TENSOR("FLOAT, [2, 2], data"), "1:80", ErrorCode::kParameterData,
+                "DOUBLE[4]"},
+        BadText{TENSOR("FLOAT, [4], short_data"), TENSOR("FLOAT, [4], data"), "1:79", ErrorCode::kParameterData,
+                "short_data"},
+        BadText{TENSOR("FLOAT, [5], [1.0, data]"), TENSOR("FLOAT, [4], [data]"), "1:85", ErrorCode::kParameterData,
+                "data"},
         BadText{TENSOR("INT8, [], n"), TENSOR("INT16, [], n"), "1:77", ErrorCode::kLiteral, "INT8"},
-        BadText{TENSOR("INT8, [], literal"), TENSOR("FLOAT16, [], literal"), "1:77", ErrorCode::kParameterData, "'0.5'"}));
+        BadText{TENSOR("INT8, [], literal"), TENSOR("FLOAT16, [], literal"), "1:77", ErrorCode::kParameterData,
+                "'0.5'"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Decoders, BadTexts,
@@ -425,29 +462,31 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{DECODER(""), DECODER("f () => () {}"), "1:43", ErrorCode::kSyntax, "no body"},
         BadText{DECODER("// Y = x\n"), DECODER("f () => () {}"), "2:1", ErrorCode::kSyntax, "no body"},
         BadText{DECODER("f () = () {}"), DECODER("f () => () {}"), "1:48", ErrorCode::kSyntax, "expected '=>'"},
-        BadText{DECODER("f () => () { Y Op () }"), DECODER("f () => () { Y = Op () }"), "1:58", ErrorCode::kSyntax, "'='"},
+        BadText{DECODER("f () => () { Y Op () }"), DECODER("f () => () { Y = Op () }"), "1:58", ErrorCode::kSyntax,
+                "'='"},
         BadText{DECODER("output: Y"), DECODER("output: \"Y\""), "1:51", ErrorCode::kSyntax, "quotes"},
         BadText{DECODER("node: {}"), DECODER("body: {}"), "1:43", ErrorCode::kSyntax, "'node' is not known here"},
-        BadText{DECODER("f () => () { Y = Op <a = []> () }"), DECODER("f () => () { Y = Op <a: ints = []> () }"), "1:68",
-                ErrorCode::kSyntax, "empty list"},
-        BadText{DECODER("f () => () { Y = Op <a: graph = 1> () }"), DECODER("f () => () { Y = Op <a: int = 1> () }"), "1:67",
-                ErrorCode::kSyntax, "'graph'"},
-        BadText{DECODER("f () => () { Y = Op <a: int = 1.5> () }"), DECODER("f () => () { Y = Op <a: float = 1.5> () }"), "1:73",
-                ErrorCode::kSyntax, "expected int"},
-        BadText{DECODER("f () => () { Y = Op <a: ints = 1> () }"), DECODER("f () => () { Y = Op <a: ints = [1]> () }"), "1:74",
-                ErrorCode::kSyntax, "expected ints"},
-        BadText{DECODER("f () => () { Y = Op <a: int = [1]> () }"), DECODER("f () => () { Y = Op <a: int = 1> () }"), "1:73",
-                ErrorCode::kSyntax, "found a list"},
-        BadText{DECODER("f () => () { Y = Op <a = [1, \"x\"]> () }"), DECODER("f () => () { Y = Op <a = [1, 2.0]> () }"), "1:68",
-                ErrorCode::kSyntax, "mixes types"},
-        BadText{DECODER("f () => () { Y = Op <t = int8[2] {1}> () }"), DECODER("f () => () { Y = Op <t = int8[2] {1, 2}> () }"),
-                "1:76", ErrorCode::kLiteral, "has 1 value"},
-        BadText{DECODER("f () => () { Y = Op <t = int8[2] {}> () }"), DECODER("f () => () { Y = Op <t = int8[0] {}> () }"), "1:76",
-                ErrorCode::kLiteral, "has 0 values"},
+        BadText{DECODER("f () => () { Y = Op <a = []> () }"), DECODER("f () => () { Y = Op <a: ints = []> () }"),
+                "1:68", ErrorCode::kSyntax, "empty list"},
+        BadText{DECODER("f () => () { Y = Op <a: graph = 1> () }"), DECODER("f () => () { Y = Op <a: int = 1> () }"),
+                "1:67", ErrorCode::kSyntax, "'graph'"},
+        BadText{DECODER("f () => () { Y = Op <a: int = 1.5> () }"),
+                DECODER("f () => () { Y = Op <a: float = 1.5> () }"), "1:73", ErrorCode::kSyntax, "expected int"},
+        BadText{DECODER("f () => () { Y = Op <a: ints = 1> () }"), DECODER("f () => () { Y = Op <a: ints = [1]> () }"),
+                "1:74", ErrorCode::kSyntax, "expected ints"},
+        BadText{DECODER("f () => () { Y = Op <a: int = [1]> () }"), DECODER("f () => () { Y = Op <a: int = 1> () }"),
+                "1:73", ErrorCode::kSyntax, "found a list"},
+        BadText{DECODER("f () => () { Y = Op <a = [1, \"x\"]> () }"),
+                DECODER("f () => () { Y = Op <a = [1, 2.0]> () }"), "1:68", ErrorCode::kSyntax, "mixes types"},
+        BadText{DECODER("f () => () { Y = Op <t = int8[2] {1}> () }"),
+                DECODER("f () => () { Y = Op <t = int8[2] {1, 2}> () }"), "1:76", ErrorCode::kLiteral, "has 1 value"},
+        BadText{DECODER("f () => () { Y = Op <t = int8[2] {}> () }"),
+                DECODER("f () => () { Y = Op <t = int8[0] {}> () }"), "1:76", ErrorCode::kLiteral, "has 0 values"},
         BadText{DECODER("f () => () { Y = Op <t = int8[1] {1} <raw: \"00\">> () }"),
                 DECODER("f () => () { Y = Op <t = int8[1] {} <raw: \"00\">> () }"), "1:81", ErrorCode::kSyntax, "raw"},
-        BadText{DECODER("f () => () { Y = Op <t = string[1] {1}> () }"), DECODER("f () => () { Y = Op <t = string[1] {} <raw: \"\">> () }"),
-                "1:68", ErrorCode::kLiteral, "STRING"},
+        BadText{DECODER("f () => () { Y = Op <t = string[1] {1}> () }"),
+                DECODER("f () => () { Y = Op <t = string[1] {} <raw: \"\">> () }"), "1:68", ErrorCode::kLiteral,
+                "STRING"},
         BadText{DECODER("f () => () <float[2] Y int8 Z> {}"), DECODER("f () => () <float[2] Y, int8 Z> {}"), "1:66",
                 ErrorCode::kSyntax, "','"}));
 
@@ -474,8 +513,8 @@ TEST(Notation, DeepNestingIsAnErrorNotACrash) {
   const std::string field = "StructTypeProto { structure: { field: { name: \"a\" ";
   const std::vector<Case> cases = {
       {"array(", "INT8", ", dimension=1)", field + "type: ", " } } }", 60, ErrorCode::kLimitDepth},
-      {"TypeProto { struct_type: { array: { element_type: ", "INT8", " dimension: 1 } } }", field + "type: ", " } } }", 60,
-       ErrorCode::kLimitDepth},
+      {"TypeProto { struct_type: { array: { element_type: ", "INT8", " dimension: 1 } } }", field + "type: ", " } } }",
+       60, ErrorCode::kLimitDepth},
       {"(", "1", ")", field + "type: array(INT8, dimension=", ") } } }", 60, ErrorCode::kExpression},
       {"-", "1", "", field + "type: array(INT8, dimension=", ") } } }", 60, ErrorCode::kExpression},
       {"[", "1", "]", field + "constant: tensor(FLOAT, [1], ", ") } } }", 16, ErrorCode::kSyntax},
@@ -496,9 +535,10 @@ TEST(Notation, ConstantBytesAreLimitedPerDeclaration) {
   options.limits.constant_bytes = 32;
   options.parameters["data"] = Data(ElementType::kFloat, {4}, 16);
   auto declaration = [](const char* first, const char* second) {
-    return fmt::format("StructTypeProto {{ structure: {{ field: {{ name: \"a\" constant: tensor(FLOAT, [4], {}) }} field: "
-                       "{{ name: \"b\" constant: tensor(UINT8, [{} }} }} }}",
-                       first, second);
+    return fmt::format(
+        "StructTypeProto {{ structure: {{ field: {{ name: \"a\" constant: tensor(FLOAT, [4], {}) }} field: "
+        "{{ name: \"b\" constant: tensor(UINT8, [{} }} }} }}",
+        first, second);
   };
   const char* const sixteen = "16], [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15])";
   const char* const seventeen = "17], [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16])";
@@ -553,9 +593,9 @@ TEST(Notation, RandomTypesHoldEverything) {
     }
     for (const ValueInfo& info : type.decoder->value_infos) seen[info.shape ? "shape" : "no shape"]++;
   }
-  for (const char* what : {"root0", "root2", "root3", "root4", "root5", "encoder", "attribute0", "attribute1", "attribute2",
-                           "attribute3", "attribute4", "attribute5", "attribute6", "attribute7", "node name", "overload",
-                           "shape", "no shape"}) {
+  for (const char* what :
+       {"root0", "root2", "root3", "root4", "root5", "encoder", "attribute0", "attribute1", "attribute2", "attribute3",
+        "attribute4", "attribute5", "attribute6", "attribute7", "node name", "overload", "shape", "no shape"}) {
     EXPECT_GT(seen[what], 10) << what;
   }
 }
@@ -615,8 +655,10 @@ TEST(NotationFiles, OwnExamplesParseCheckAndComeBack) {
   NotationOptions options;
   options.shape = {{4, 256}};
   options.parameters["levels"] = Data(ElementType::kFloat16, {16}, 32);
-  const std::map<std::string, uint64_t> bytes_of_last = {{"fp6_split.txt", 24}, {"kv_pages.txt", 1'048'576},
-                                                         {"nf4.txt", 4 * 256 / 2 + 4 * 4 * 4}, {"q4_0.txt", 4 * 8 * 18}};
+  const std::map<std::string, uint64_t> bytes_of_last = {{"fp6_split.txt", 24},
+                                                         {"kv_pages.txt", 1'048'576},
+                                                         {"nf4.txt", 4 * 256 / 2 + 4 * 4 * 4},
+                                                         {"q4_0.txt", 4 * 8 * 18}};
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(TESSERA_SOURCE_DIR "/testdata/notation")) {
     SCOPED_TRACE(entry.path().filename().string());

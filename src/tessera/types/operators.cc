@@ -82,8 +82,7 @@ constexpr TypeMask kFloats =
 constexpr TypeMask kUnsigned =
     Masks(ElementType::kUint8, ElementType::kUint16, ElementType::kUint32, ElementType::kUint64);
 constexpr TypeMask kSigned = Masks(ElementType::kInt8, ElementType::kInt16, ElementType::kInt32, ElementType::kInt64);
-constexpr TypeMask kSmall =
-    Masks(ElementType::kUint8, ElementType::kInt8, ElementType::kUint16, ElementType::kInt16);
+constexpr TypeMask kSmall = Masks(ElementType::kUint8, ElementType::kInt8, ElementType::kUint16, ElementType::kInt16);
 constexpr TypeMask kNumbers = kFloats | kUnsigned | kSigned;
 constexpr TypeMask kComparable = kNumbers | MaskOf(ElementType::kBool);
 constexpr TypeMask kComplex = Masks(ElementType::kComplex64, ElementType::kComplex128);

@@ -6,7 +6,9 @@ PhysicalTypeBox::PhysicalTypeBox() : type_(std::make_unique<PhysicalType>()) {}
 PhysicalTypeBox::PhysicalTypeBox(PhysicalType type) : type_(std::make_unique<PhysicalType>(std::move(type))) {}
 PhysicalTypeBox::PhysicalTypeBox(const PhysicalTypeBox& other) : type_(std::make_unique<PhysicalType>(*other)) {}
 // A moved-from box still holds a type, so that "never null" needs no exception.
-PhysicalTypeBox::PhysicalTypeBox(PhysicalTypeBox&& other) noexcept : PhysicalTypeBox() { std::swap(type_, other.type_); }
+PhysicalTypeBox::PhysicalTypeBox(PhysicalTypeBox&& other) noexcept : PhysicalTypeBox() {
+  std::swap(type_, other.type_);
+}
 PhysicalTypeBox& PhysicalTypeBox::operator=(const PhysicalTypeBox& other) {
   if (this != &other) type_ = std::make_unique<PhysicalType>(*other);
   return *this;

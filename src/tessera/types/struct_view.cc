@@ -1,8 +1,9 @@
 #include "tessera/types/struct_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 #include <utility>
 
 #include "tessera/base/checked.h"
@@ -55,8 +56,7 @@ const uint8_t* LeafView::ByteAddress() const {
 Result<void> LeafView::Unpack(uint64_t first, uint64_t count, std::span<uint8_t> out) const {
   const uint32_t out_bytes = UnpackedBytes(leaf_->type);
   if (first > count_ || count > count_ - first) {
-    return Fail(ErrorCode::kReadRange, leaf_->path,
-                fmt::format("{} elements from {} on, of {}", count, first, count_),
+    return Fail(ErrorCode::kReadRange, leaf_->path, fmt::format("{} elements from {} on, of {}", count, first, count_),
                 "a range inside the leaf");
   }
   if (out.size() / out_bytes != count || out.size() % out_bytes != 0) {
@@ -75,15 +75,18 @@ Result<void> LeafView::Unpack(uint64_t first, uint64_t count, std::span<uint8_t>
   size_t outer = leaf_->dims.size();
   while (outer > 0) {
     uint64_t dim = leaf_->dims[outer - 1];
-    if (row == 1) stride = leaf_->bit_strides[outer - 1];
-    else if (dim != 1 && leaf_->bit_strides[outer - 1] != stride * row) break;
+    if (row == 1)
+      stride = leaf_->bit_strides[outer - 1];
+    else if (dim != 1 && leaf_->bit_strides[outer - 1] != stride * row)
+      break;
     row *= dim;
     --outer;
   }
   const bool sign_extend = Info(leaf_->type).kind == ElementKind::kSigned;
   // The unpacker takes COMPLEX128, the one type over 64 bits, in halves.
   const bool in_halves = leaf_->bits > 64;
-  const BitUnpacker unpacker = in_halves ? BitUnpacker(64, 64, 8, false) : BitUnpacker(leaf_->bits, stride, out_bytes, sign_extend);
+  const BitUnpacker unpacker =
+      in_halves ? BitUnpacker(64, 64, 8, false) : BitUnpacker(leaf_->bits, stride, out_bytes, sign_extend);
   uint8_t* dst = out.data();
   // The row's position along the outer dimensions, counted up like an odometer: divisions only to start.
   std::vector<uint64_t> index(outer);

@@ -1,7 +1,8 @@
 #include "tessera/types/type_table.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -371,7 +372,8 @@ class TypeTable::Checker {
   void CheckConstant(const Constant& constant, const Path& path) {
     if (!IsFixedWidth(constant.type)) {
       Add(ErrorCode::kLeafType, path.Field("data_type"),
-          fmt::format("{} is not a fixed-width scalar", tessera::Name(constant.type)), "an element type with a width in bits");
+          fmt::format("{} is not a fixed-width scalar", tessera::Name(constant.type)),
+          "an element type with a width in bits");
       return;
     }
     for (size_t i = 0; i < constant.dims.size(); ++i) {
@@ -383,7 +385,8 @@ class TypeTable::Checker {
     std::optional<uint64_t> count = CheckedProduct(constant.dims);
     std::optional<uint64_t> bits = count ? CheckedMul(*count, BitWidth(constant.type)) : std::nullopt;
     if (!bits) {
-      Add(ErrorCode::kConstantDims, path.Field("dims"), "have a product that does not fit into 64 bits", "fewer elements");
+      Add(ErrorCode::kConstantDims, path.Field("dims"), "have a product that does not fit into 64 bits",
+          "fewer elements");
       return;
     }
     uint64_t bytes = CeilDiv(*bits, 8);
@@ -499,7 +502,8 @@ class TypeTable::Checker {
         }
         const Path fields = kind.Field("structure");
         const Path at = fields.Index("field", i);
-        std::optional<Summary> part = MeasurePart(std::get<PhysicalType>(field.content), at.Field("type"), field_prefix);
+        std::optional<Summary> part =
+            MeasurePart(std::get<PhysicalType>(field.content), at.Field("type"), field_prefix);
         if (!part) return std::nullopt;
         std::optional<uint64_t> sum = CheckedAdd(s.size_bits, part->size_bits);
         if (!sum) {
@@ -520,9 +524,10 @@ class TypeTable::Checker {
     std::optional<uint64_t> size = count ? CheckedMul(*count, *bits) : std::nullopt;
     if (!size) {
       Add(ErrorCode::kSizeOverflow, path,
-          fmt::format("{} elements of {} bits do not fit into 64 bits",
-                      fmt::join(std::vector<uint64_t>(dims.begin(), dims.begin() + std::min<size_t>(dims.size(), 8)), " x "),
-                      *bits),
+          fmt::format(
+              "{} elements of {} bits do not fit into 64 bits",
+              fmt::join(std::vector<uint64_t>(dims.begin(), dims.begin() + std::min<size_t>(dims.size(), 8)), " x "),
+              *bits),
           "smaller dimensions");
       return false;
     }
@@ -613,8 +618,7 @@ std::shared_ptr<const CheckedType> TypeTable::Get(int64_t index) const {
   return checked;
 }
 
-std::shared_ptr<const CheckedType> TypeTable::CheckInline(StructType type, const Path& path,
-                                                          Problems* problems) const {
+std::shared_ptr<const CheckedType> TypeTable::CheckInline(StructType type, const Path& path, Problems* problems) const {
   uint64_t size_bits = 0;
   Checker checker(*types_, *summaries_, limits_, &leaves_left_, problems);
   if (!checker.CheckOne(type, path, &size_bits)) return nullptr;

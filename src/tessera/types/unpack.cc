@@ -51,7 +51,7 @@ uint64_t UnpackWide(const BitRun&, bool, uint8_t*) { return 0; }
 
 // Spreads the elements in the lowest byte of each 16-bit (kStride 4) or 32-bit (kStride 2) lane over the lane's bytes.
 // Bits of a byte above the stride are not cleared.
-template <int kStride, class D, class V = hn::Vec<D>>
+template <int kStride, class D, class V = hn::Vec<D> >
 V Spread(D d, V v) {
   if constexpr (kStride == 4) {
     return hn::Or(v, hn::ShiftLeft<4>(v));
@@ -90,8 +90,8 @@ uint64_t UnpackStride(const BitRun& run, bool sign_extend, uint8_t* HWY_RESTRICT
   return vectors * per_vector;
 }
 
-// Rows of whole vectors, one call for all: a call for each of many short rows would cost more than its work. Returns how
-// many rows are done.
+// Rows of whole vectors, one call for all: a call for each of many short rows would cost more than its work. Returns
+// how many rows are done.
 template <int kStride, bool kShifted>
 uint64_t UnpackStrideRows(BitRun run, uint64_t row_bytes, uint64_t rows, bool sign_extend, uint8_t* HWY_RESTRICT dst) {
   using Lane = std::conditional_t<kStride == 4, uint16_t, uint32_t>;

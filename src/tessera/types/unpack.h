@@ -1,5 +1,5 @@
-// Unpacking of elements of any bit width to whole bytes, the inner loop of LeafView, and its inverse. The same result on
-// every processor; base/cpu.h says which SIMD level runs.
+// Unpacking of elements of any bit width to whole bytes, the inner loop of LeafView, and its inverse. The same result
+// on every processor; base/cpu.h says which SIMD level runs.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class BitUnpacker {
 
   // `rows` runs of `count` elements, `row_stride_bits` from the first element of one to that of the next: the codes of
   // blocked formats, with a scale between them. REQUIRES: as for Run, for all rows.
-  void RunRows(std::span<const uint8_t> src, uint64_t bit_offset, uint64_t row_stride_bits, uint64_t rows, uint64_t count,
-               uint8_t* dst) const;
+  void RunRows(std::span<const uint8_t> src, uint64_t bit_offset, uint64_t row_stride_bits, uint64_t rows,
+               uint64_t count, uint8_t* dst) const;
 
  private:
   uint32_t bits_;

@@ -1,9 +1,10 @@
 #include "tessera/types/unpack.h"
 
-#include <algorithm>
-#include <cstring>
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
 #include <iostream>
 #include <random>
 #include <vector>
@@ -41,8 +42,8 @@ struct Shape {
   uint32_t out_bytes;
 };
 
-// One run, signed and not. The source ends with the run's last byte, or some bytes later, so that ASan sees one read too
-// many whichever way takes the last elements; the destination has guard bytes.
+// One run, signed and not. The source ends with the run's last byte, or some bytes later, so that ASan sees one read
+// too many whichever way takes the last elements; the destination has guard bytes.
 void CheckRun(const Shape& s) {
   const uint64_t end_bit = s.offset + (s.count - 1) * s.stride + s.bits;
   for (uint64_t spare : {0, 1, 40}) {
@@ -65,7 +66,8 @@ void CheckRun(const Shape& s) {
 // Every width, with strides equal to it, a little larger, whole bytes and far larger; counts around the group of eight.
 TEST(BitUnpacker, EqualsBitByBitReading) {
   for (uint32_t bits = 1; bits <= 64; ++bits) {
-    for (uint64_t stride : {uint64_t{bits}, uint64_t{bits} + 1, uint64_t{bits + 7} / 8 * 8, uint64_t{144}, uint64_t{1001}}) {
+    for (uint64_t stride :
+         {uint64_t{bits}, uint64_t{bits} + 1, uint64_t{bits + 7} / 8 * 8, uint64_t{144}, uint64_t{1001}}) {
       for (uint64_t offset : {0, 1, 3, 4, 7, 8, 77}) {
         for (uint64_t count : {1, 7, 8, 9, 16, 23}) CheckRun({bits, stride, offset, count, OutBytes(bits)});
       }
@@ -99,7 +101,8 @@ TEST(BitUnpacker, MoreOutputBytesThanNeeded) {
   }
 }
 
-// Rows at once are the same as row by row: of whole vectors and not, aligned and not, up to the last byte of the source.
+// Rows at once are the same as row by row: of whole vectors and not, aligned and not, up to the last byte of the
+// source.
 TEST(BitUnpacker, RowsAreRuns) {
   for (uint32_t bits : {2u, 3u, 4u, 5u, 16u}) {
     for (uint64_t count : {1, 31, 32, 64, 100}) {
@@ -117,7 +120,8 @@ TEST(BitUnpacker, RowsAreRuns) {
           for (uint64_t row = 0; row < rows; ++row) {
             unpacker.Run(src, offset + row * row_stride, count, one_by_one.data() + row * count * out_bytes);
           }
-          ASSERT_EQ(at_once, one_by_one) << bits << " bits, " << count << " a row, gap " << gap << ", offset " << offset;
+          ASSERT_EQ(at_once, one_by_one) << bits << " bits, " << count << " a row, gap " << gap << ", offset "
+                                         << offset;
         }
       }
     }
@@ -134,7 +138,8 @@ TEST(BitUnpacker, NoElements) {
 TEST(BitUnpacker, EveryTargetOfTheMachine) {
   CpuInit();
   std::vector<int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  const bool has_scalar = std::any_of(targets.begin(), targets.end(), [](int64_t t) { return CpuTargetName(t) == "scalar"; });
+  const bool has_scalar =
+      std::any_of(targets.begin(), targets.end(), [](int64_t t) { return CpuTargetName(t) == "scalar"; });
   // Highway 1.2 and later may compile no scalar target where every machine has SIMD.
   const int64_t scalar = HWY_TARGETS & (HWY_SCALAR | HWY_EMU128);
   if (!has_scalar && scalar != 0) targets.push_back(scalar);
@@ -174,7 +179,9 @@ TEST(PackBits, IsTheInverse) {
       for (size_t i = 0; i < count; ++i) {
         ASSERT_EQ(SlowBits(packed, i * bits, bits, false), values[i] & ((1u << bits) - 1)) << bits << " element " << i;
       }
-      if (count * bits % 8 != 0) { EXPECT_EQ(packed.back() >> (count * bits % 8), 0) << bits; }
+      if (count * bits % 8 != 0) {
+        EXPECT_EQ(packed.back() >> (count * bits % 8), 0) << bits;
+      }
     }
   }
 }

@@ -85,8 +85,10 @@ PhysicalType RandomPart(RandomSource* random, int depth) {
 Field RandomField(RandomSource* random) {
   Field field;
   field.name = RandomString(random);
-  if (random->OneIn(2)) field.content = RandomPart(random, 3);
-  else if (!random->OneIn(6)) field.content = RandomConstant(random);
+  if (random->OneIn(2))
+    field.content = RandomPart(random, 3);
+  else if (!random->OneIn(6))
+    field.content = RandomConstant(random);
   field.doc_string = MaybeString(random);
   return field;
 }
@@ -103,8 +105,8 @@ PhysicalType RandomRoot(RandomSource* random) {
 }
 
 float RandomFloat(RandomSource* random) {
-  constexpr uint32_t kEdges[] = {0, 0x80000000u, 0x3F800000u, 0x7F800000u, 0xFF800000u, 0x7FC00000u, 0xFFC00000u, 0x7F800001u,
-                                 0x00000001u, 0x7F7FFFFFu};
+  constexpr uint32_t kEdges[] = {0,           0x80000000u, 0x3F800000u, 0x7F800000u, 0xFF800000u,
+                                 0x7FC00000u, 0xFFC00000u, 0x7F800001u, 0x00000001u, 0x7F7FFFFFu};
   return std::bit_cast<float>(random->OneIn(2) ? kEdges[random->Below(std::size(kEdges))]
                                                : static_cast<uint32_t>(random->Next()));
 }
@@ -119,14 +121,30 @@ std::vector<T> SomeOf(RandomSource* random, Make make) {
 Attribute RandomAttribute(RandomSource* random) {
   Attribute attribute{RandomString(random), {}, MaybeString(random)};
   switch (random->Below(8)) {
-    case 0: attribute.value = RandomSigned(random); break;
-    case 1: attribute.value = RandomFloat(random); break;
-    case 2: attribute.value = RandomString(random); break;
-    case 3: attribute.value = RandomConstant(random); break;
-    case 4: attribute.value = SomeOf<int64_t>(random, RandomSigned); break;
-    case 5: attribute.value = SomeOf<float>(random, RandomFloat); break;
-    case 6: attribute.value = SomeOf<std::string>(random, RandomString); break;
-    default: attribute.value = SomeOf<Constant>(random, RandomConstant); break;
+    case 0:
+      attribute.value = RandomSigned(random);
+      break;
+    case 1:
+      attribute.value = RandomFloat(random);
+      break;
+    case 2:
+      attribute.value = RandomString(random);
+      break;
+    case 3:
+      attribute.value = RandomConstant(random);
+      break;
+    case 4:
+      attribute.value = SomeOf<int64_t>(random, RandomSigned);
+      break;
+    case 5:
+      attribute.value = SomeOf<float>(random, RandomFloat);
+      break;
+    case 6:
+      attribute.value = SomeOf<std::string>(random, RandomString);
+      break;
+    default:
+      attribute.value = SomeOf<Constant>(random, RandomConstant);
+      break;
   }
   return attribute;
 }
@@ -153,9 +171,15 @@ ValueInfo RandomValueInfo(RandomSource* random) {
     info.shape.emplace();
     for (uint64_t n = random->Below(4); n > 0; --n) {
       switch (random->Below(3)) {
-        case 0: info.shape->emplace_back(); break;
-        case 1: info.shape->emplace_back(RandomSigned(random)); break;
-        default: info.shape->emplace_back(RandomString(random)); break;
+        case 0:
+          info.shape->emplace_back();
+          break;
+        case 1:
+          info.shape->emplace_back(RandomSigned(random));
+          break;
+        default:
+          info.shape->emplace_back(RandomString(random));
+          break;
       }
     }
   }
@@ -175,9 +199,10 @@ uint64_t RandomSource::Next() {
 
 std::string RandomString(RandomSource* random) {
   // Words that mean something to the parsers are the names most likely to be mistaken for it.
-  constexpr const char* kWords[] = {"",       "values", "scale",  "none",   "float", "INT4",      "tensor", "raw",
-                                    "struct", "array",  "inf",    "nan",    "bits",  "ceil_div",  "true",   "FunctionProto",
-                                    "rows",   "name",   "domain", "body",   "a b",   "block[0].x", "9",     "\xC3\xA9\xE2\x82\xAC"};
+  constexpr const char* kWords[] = {"",       "values",   "scale",  "none",          "float", "INT4",
+                                    "tensor", "raw",      "struct", "array",         "inf",   "nan",
+                                    "bits",   "ceil_div", "true",   "FunctionProto", "rows",  "name",
+                                    "domain", "body",     "a b",    "block[0].x",    "9",     "\xC3\xA9\xE2\x82\xAC"};
   std::string text;
   switch (random->Below(4)) {
     case 0:
@@ -205,7 +230,8 @@ Constant RandomConstant(RandomSource* random) {
   const uint64_t bytes = whole ? *PackedBytes(constant.type, *count) : random->Below(9);
   for (uint64_t i = 0; i < bytes; ++i) {
     constexpr uint8_t kEdges[] = {0x00, 0x7F, 0x80, 0xFF, 0xC0};
-    constant.bytes.push_back(random->OneIn(2) ? kEdges[random->Below(std::size(kEdges))] : static_cast<uint8_t>(random->Next()));
+    constant.bytes.push_back(random->OneIn(2) ? kEdges[random->Below(std::size(kEdges))]
+                                              : static_cast<uint8_t>(random->Next()));
   }
   const uint32_t used = whole ? static_cast<uint32_t>(*count * BitWidth(constant.type) % 8) : 0;
   if (used != 0) constant.bytes.back() &= static_cast<uint8_t>((1u << used) - 1);
