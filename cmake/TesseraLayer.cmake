@@ -33,6 +33,8 @@ function(tessera_layer name)
     add_executable(tessera_${name}_test ${tests})
     target_link_libraries(tessera_${name}_test PRIVATE ${testing} tessera_${name} GTest::gmock GTest::gtest
       GTest::gtest_main)
+    # Tests are long and run for seconds: compiling them is what takes time.
+    target_compile_options(tessera_${name}_test PRIVATE -O1)
     target_compile_definitions(tessera_${name}_test PRIVATE TESSERA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     add_test(NAME tessera_${name}_test COMMAND tessera_${name}_test)
   endif()

@@ -103,6 +103,15 @@ def initializer(model: onnx.ModelProto, name: str) -> np.ndarray:
     return onnx.numpy_helper.to_array(tensor)
 
 
+def save_unchanged(models: list[Path]) -> None:
+    step("Load and save change nothing: before and after in stock onnx")
+    folder = FOLDER / "saved"
+    folder.mkdir(exist_ok=True)
+    for model in models:
+        tessera.load(model).save(folder / model.name)
+        expect(onnx.load(model) == onnx.load(folder / model.name), model.name)
+
+
 def add_struct_value(source: Path) -> None:
     step(f"A struct value: {WEIGHT} of {source.name} as blocks of 4-bit codes")
     weights = initializer(onnx.load(source), WEIGHT)
@@ -155,6 +164,7 @@ def main() -> int:
     step("Are they in order?")
     for model in models:
         show("check", model)
+    save_unchanged(models)
     add_struct_value(FOLDER / MODEL)
     step("Done. The models are in build/demo")
     return 0
