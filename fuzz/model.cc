@@ -13,6 +13,7 @@
 
 #include "tessera/jobs/inspect.h"
 #include "tessera/onnx/check_model.h"
+#include "tessera/onnx/convert.h"
 #include "tessera/onnx/model.h"
 #include "tessera/types/notation.h"
 
@@ -37,6 +38,18 @@ const std::filesystem::path& Folder() {
   return folder;
 }
 
+// A type that converts without a problem is the same after it was a message again.
+void CheckConversion(const ir::ModelProto& model) {
+  for (const ir::StructTypeProto& proto : model.struct_types()) {
+    Problems problems;
+    StructType type = FromProto(proto, Path(), &problems);
+    if (!problems.empty()) continue;
+    ir::StructTypeProto again;
+    ToProto(type, &again);
+    if (FromProto(again, Path(), &problems) != type || !problems.empty()) __builtin_trap();
+  }
+}
+
 void FuzzModel(std::span<const uint8_t> bytes) {
   Result<Model> model = Model::FromBytes({bytes.begin(), bytes.end()}, Folder(), Options());
   if (!model) {
@@ -51,6 +64,8 @@ void FuzzModel(std::span<const uint8_t> bytes) {
   Inspection inspection = Inspect(*model);
   if (InspectionText(inspection).empty() || InspectionJson(inspection).empty()) __builtin_trap();
   (void)TypesText(*model);
+
+  CheckConversion(model->proto());
 
   Result<std::string> written = model->SerializeToString();
   if (!written) return;

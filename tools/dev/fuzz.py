@@ -111,7 +111,9 @@ def coverage(name: str, files: list[Path]) -> bool:
         capture_output=True,
         text=True,
     ).stdout
-    lines = {Path(f["filename"]): f["summary"]["lines"] for f in json.loads(report)["data"][0]["files"]}
+    # ccache may make the names relative to the build folder.
+    found = json.loads(report)["data"][0]["files"]
+    lines = {(COVERAGE / f["filename"]).resolve(): f["summary"]["lines"] for f in found}
     covered = count = 0
     print(f"\n{name}: {len(list(corpus(name).iterdir()))} inputs")
     for file in files:

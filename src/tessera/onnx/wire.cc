@@ -118,8 +118,8 @@ size_t VarintBytes(uint64_t value) {
   return bytes;
 }
 
-// Walks a message, lists the edits in the order of their offsets, and checks the structure on the way. Recursion is
-// bounded by the depth limit.
+// Walks a message, lists the edits in the order of their offsets, and checks the structure on the way. The levels of
+// nesting stand on the heap, not on the stack.
 class Scanner {
  public:
   // Says what raw_data with this content becomes: the new length, or nothing to leave it.
@@ -130,7 +130,11 @@ class Scanner {
 
   Result<void> Run(const MessageTable* table) {
     if (table == nullptr) return Fail(ErrorCode::kUnsupported, "", "the pass does not know this message type");
-    TESSERA_ASSIGN(new_length_, Message(table, bytes_.size(), 1, nullptr));
+    TESSERA_TRY(Enter(table, bytes_.size(), nullptr));
+    while (!levels_.empty()) {
+      if (at_ == levels_.back().end) Leave();
+      else TESSERA_TRY(Field());
+    }
     return {};
   }
 
@@ -139,11 +143,16 @@ class Scanner {
   std::vector<Error>& conflicts() { return conflicts_; }
 
  private:
-  // A message on the way down, for paths.
-  struct Frame {
-    const Frame* parent = nullptr;
-    const FieldEntry* field = nullptr;
+  // A message that the pass is in.
+  struct Level {
+    const MessageTable* table = nullptr;
+    uint64_t end = 0;
+    uint64_t new_length = 0;            // as far as it is known
+    size_t edit = 0;                    // of this message's length; none for the root
+    const FieldEntry* field = nullptr;  // of the enclosing message, and which of its entries this is
     size_t index = 0;
+    std::array<const FieldEntry*, 2> set_members{};  // of the oneofs; no message of ours has more than two
+    std::vector<uint32_t> counts;                    // of repeated message fields, by position in the table
   };
 
   tl::unexpected<Error> Malformed(std::string what) const {
@@ -173,21 +182,31 @@ class Scanner {
     return {};
   }
 
-  // Skips a group, which only unknown fields can be.
-  Result<void> SkipGroup(uint64_t number, uint64_t end, uint32_t depth) {
-    if (depth > max_depth_) return TooDeep();
-    for (;;) {
+  // Skips a group, which only unknown fields can be, and the groups in it.
+  Result<void> SkipGroup(uint64_t number, uint64_t end) {
+    std::vector<uint64_t> open{number};
+    while (!open.empty()) {
+      if (levels_.size() + open.size() > max_depth_) return TooDeep();
       TESSERA_ASSIGN(uint64_t tag, ReadVarint(end));
-      if ((tag & 7) == 4) {
-        if (tag >> 3 == number) return {};
-        return Malformed("a group ends that did not begin");
+      TESSERA_TRY(CheckNumber(tag));
+      if ((tag & 7) == 3) {
+        open.push_back(tag >> 3);
+      } else if ((tag & 7) == 4) {
+        if (tag >> 3 != open.back()) return Malformed("a group ends that did not begin");
+        open.pop_back();
+      } else {
+        TESSERA_TRY(SkipField(tag, end));
       }
-      TESSERA_TRY(SkipField(tag, end, depth));
     }
+    return {};
   }
 
-  Result<void> SkipField(uint64_t tag, uint64_t end, uint32_t depth) {
+  Result<void> CheckNumber(uint64_t tag) const {
     if (tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF) return Malformed(fmt::format("field number {}", tag >> 3));
+    return {};
+  }
+
+  Result<void> SkipField(uint64_t tag, uint64_t end) {
     switch (tag & 7) {
       case 0: {
         TESSERA_TRY(ReadVarint(end));
@@ -200,7 +219,7 @@ class Scanner {
         return Skip(length, end);
       }
       case 3:
-        return SkipGroup(tag >> 3, end, depth + 1);
+        return SkipGroup(tag >> 3, end);
       case 5:
         return Skip(4, end);
       default:
@@ -213,74 +232,101 @@ class Scanner {
                 fmt::format("messages are nested more than {} deep", max_depth_), "a flatter model");
   }
 
-  // Returns the new length of the message that ends at `end`.
-  Result<uint64_t> Message(const MessageTable* table, uint64_t end, uint32_t depth, const Frame* frame) {
-    if (depth > max_depth_) return TooDeep();
-    const uint64_t start = at_;
-    uint64_t new_length = end - start;
-    std::array<const FieldEntry*, 2> set_members{};  // of the message's oneofs; no message of ours has more than two
-    std::vector<uint32_t> counts;                    // of repeated message fields, by position in the table
-    while (at_ < end) {
-      TESSERA_ASSIGN(uint64_t tag, ReadVarint(end));
-      const FieldEntry* field = table->Find(tag >> 3);
-      if (field != nullptr && field->wire_type == (tag & 7) && field->oneof >= 0 && field->oneof < static_cast<int>(set_members.size())) {
-        NoteMember(*table, field, &set_members[field->oneof], frame);
-      }
-      if (field == nullptr || (tag & 7) != 2 || (field->message == nullptr && !field->raw_data)) {
-        TESSERA_TRY(SkipField(tag, end, depth));
-        continue;
-      }
-      Edit edit;
-      edit.offset = at_;
-      TESSERA_ASSIGN(edit.old_length, ReadVarint(end));
-      edit.length_bytes = static_cast<uint32_t>(at_ - edit.offset);
-      if (edit.old_length > end - at_) return Truncated(end);
-      size_t position = edits_.size();
-      edits_.push_back(edit);
-      if (field->raw_data) {
-        std::optional<uint64_t> length = replace_(bytes_.subspan(at_, edit.old_length));
-        at_ += edit.old_length;
-        edit.replaced = length.has_value();
-        edit.new_length = length.value_or(edit.old_length);
-      } else {
-        if (counts.empty()) counts.resize(table->fields.size());
-        Frame child{frame, field, counts[field - table->fields.data()]++};
-        TESSERA_ASSIGN(edit.new_length, Message(field->message, at_ + edit.old_length, depth + 1, &child));
-      }
-      if (edits_.size() == position + 1 && !edit.replaced) {
-        edits_.pop_back();
-        continue;
-      }
-      edits_[position] = edit;
-      new_length = new_length - edit.length_bytes - edit.old_length + VarintBytes(edit.new_length) + edit.new_length;
+  Result<void> Enter(const MessageTable* table, uint64_t length, const FieldEntry* field) {
+    if (levels_.size() >= max_depth_) return TooDeep();
+    Level level;
+    level.table = table;
+    level.end = at_ + length;
+    level.new_length = length;
+    if (field != nullptr) {
+      Level& parent = levels_.back();
+      if (parent.counts.empty()) parent.counts.resize(parent.table->fields.size());
+      level.field = field;
+      level.index = parent.counts[field - parent.table->fields.data()]++;
+      level.edit = edits_.size() - 1;
     }
-    return new_length;
+    levels_.push_back(std::move(level));
+    return {};
   }
 
-  void NoteMember(const MessageTable& table, const FieldEntry* field, const FieldEntry** seen, const Frame* frame) {
+  void Leave() {
+    const size_t edit = levels_.back().edit;
+    const uint64_t length = levels_.back().new_length;
+    levels_.pop_back();
+    if (levels_.empty()) {
+      new_length_ = length;
+    } else if (edits_.size() == edit + 1) {
+      edits_.pop_back();  // nothing inside has changed
+    } else {
+      Change(edit, length);
+    }
+  }
+
+  // Gives the field of an edit its new length, which the message around it then has to count.
+  void Change(size_t position, uint64_t new_length) {
+    Edit& edit = edits_[position];
+    edit.new_length = new_length;
+    uint64_t& outer = levels_.back().new_length;
+    outer = outer - edit.length_bytes - edit.old_length + VarintBytes(new_length) + new_length;
+  }
+
+  Result<void> Field() {
+    const uint64_t end = levels_.back().end;
+    TESSERA_ASSIGN(uint64_t tag, ReadVarint(end));
+    TESSERA_TRY(CheckNumber(tag));
+    const FieldEntry* field = levels_.back().table->Find(tag >> 3);
+    if (field == nullptr || field->wire_type != (tag & 7)) return SkipField(tag, end);
+    if (field->oneof >= 0) NoteMember(field);
+    if (field->message == nullptr && !field->raw_data) return SkipField(tag, end);
+    Edit edit;
+    edit.offset = at_;
+    TESSERA_ASSIGN(edit.old_length, ReadVarint(end));
+    edit.length_bytes = static_cast<uint32_t>(at_ - edit.offset);
+    if (edit.old_length > end - at_) return Truncated(end);
+    if (field->message != nullptr) {
+      edits_.push_back(edit);
+      return Enter(field->message, edit.old_length, field);
+    }
+    std::optional<uint64_t> length = replace_(bytes_.subspan(at_, edit.old_length));
+    at_ += edit.old_length;
+    if (!length) return {};
+    edit.replaced = true;
+    edits_.push_back(edit);
+    Change(edits_.size() - 1, *length);
+    return {};
+  }
+
+  void NoteMember(const FieldEntry* field) {
     constexpr size_t kMostConflicts = 1000;
-    if (*seen != nullptr && *seen != field && conflicts_.size() < kMostConflicts) {
-      ErrorCode code = table.name == "StructProto" ? ErrorCode::kValueType
-                       : table.name == "Field"     ? ErrorCode::kFieldContent
-                                                   : ErrorCode::kOneofConflict;
-      conflicts_.push_back({code, PathOf(frame), fmt::format("has both {} and {}", (*seen)->name, field->name),
+    Level& level = levels_.back();
+    if (static_cast<size_t>(field->oneof) >= level.set_members.size()) return;
+    const FieldEntry*& seen = level.set_members[field->oneof];
+    if (seen != nullptr && seen != field && conflicts_.size() < kMostConflicts) {
+      ErrorCode code = level.table->name == "StructProto" ? ErrorCode::kValueType
+                       : level.table->name == "Field"     ? ErrorCode::kFieldContent
+                                                          : ErrorCode::kOneofConflict;
+      conflicts_.push_back({code, PathHere(), fmt::format("has both {} and {}", seen->name, field->name),
                             "exactly one of the two"});
     }
-    *seen = field;
+    seen = field;
   }
 
-  static std::string PathOf(const Frame* frame) {
-    if (frame == nullptr) return {};
-    std::string path = PathOf(frame->parent);
-    if (!path.empty()) path += '.';
-    path += frame->field->name;
-    return frame->field->repeated ? path + fmt::format("[{}]", frame->index) : path;
+  std::string PathHere() const {
+    std::string path;
+    for (const Level& level : levels_) {
+      if (level.field == nullptr) continue;
+      if (!path.empty()) path += '.';
+      path += level.field->name;
+      if (level.field->repeated) path += fmt::format("[{}]", level.index);
+    }
+    return path;
   }
 
   std::span<const uint8_t> bytes_;
   uint64_t at_ = 0;
   uint32_t max_depth_;
   Replace replace_;
+  std::vector<Level> levels_;
   std::vector<Edit> edits_;
   uint64_t new_length_ = 0;
   std::vector<Error> conflicts_;

@@ -25,8 +25,8 @@ class Descriptor;
 
 namespace tessera {
 
-// Deeper limits than this are not honoured: the pass, protobuf's parser and its destructors recurse.
-inline constexpr uint32_t kMostMessageDepth = 4'000;
+// Deeper limits than this are not honoured: protobuf's parser, copies and destructors recurse.
+inline constexpr uint32_t kMostMessageDepth = 2'000;
 
 struct CutOptions {
   uint32_t message_depth = 1'000;  // at most kMostMessageDepth

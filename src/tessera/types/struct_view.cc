@@ -96,19 +96,26 @@ Result<void> LeafView::Unpack(uint64_t first, uint64_t count, std::span<uint8_t>
   }
   uint64_t in_row = first % row;
   while (count > 0) {
-    const uint64_t run = std::min(count, row - in_row);
+    // Whole rows along the innermost outer dimension at once, else what is left of one row.
+    uint64_t rows = 1;
+    uint64_t run = std::min(count, row - in_row);
+    if (in_row == 0 && run == row && outer > 0) rows = std::min(count / row, leaf_->dims[outer - 1] - index[outer - 1]);
+    const uint64_t row_stride = outer > 0 ? leaf_->bit_strides[outer - 1] : 0;
     const uint64_t start = row_start + in_row * stride;
     if (in_halves) {
-      for (uint64_t i = 0; i < run; ++i) unpacker.Run(bytes_, start + i * stride, 2, dst + i * out_bytes);
+      for (uint64_t r = 0; r < rows; ++r) {
+        unpacker.RunRows(bytes_, start + r * row_stride, stride, run, 2, dst + r * run * out_bytes);
+      }
     } else {
-      unpacker.Run(bytes_, start, run, dst);
+      unpacker.RunRows(bytes_, start, row_stride, rows, run, dst);
     }
-    dst += run * out_bytes;
-    count -= run;
+    dst += rows * run * out_bytes;
+    count -= rows * run;
     in_row = 0;
     for (size_t i = outer; i-- > 0;) {
-      row_start += leaf_->bit_strides[i];
-      if (++index[i] < leaf_->dims[i]) break;
+      const uint64_t steps = i == outer - 1 ? rows : 1;
+      row_start += steps * leaf_->bit_strides[i];
+      if ((index[i] += steps) < leaf_->dims[i]) break;
       row_start -= leaf_->bit_strides[i] * leaf_->dims[i];
       index[i] = 0;
     }

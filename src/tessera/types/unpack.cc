@@ -45,6 +45,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 int64_t ThisTarget() { return HWY_TARGET; }
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+uint64_t UnpackRows(const BitRun&, uint64_t, uint64_t, bool, uint8_t*) { return 0; }
 uint64_t UnpackWide(const BitRun&, bool, uint8_t*) { return 0; }
 #else
 
@@ -89,6 +90,32 @@ uint64_t UnpackStride(const BitRun& run, bool sign_extend, uint8_t* HWY_RESTRICT
   return vectors * per_vector;
 }
 
+// Rows of whole vectors, one call for all: a call for each of many short rows would cost more than its work. Returns how
+// many rows are done.
+template <int kStride, bool kShifted>
+uint64_t UnpackStrideRows(BitRun run, uint64_t row_bytes, uint64_t rows, bool sign_extend, uint8_t* HWY_RESTRICT dst) {
+  using Lane = std::conditional_t<kStride == 4, uint16_t, uint32_t>;
+  const size_t lanes = hn::Lanes(hn::ScalableTag<Lane>());
+  if (run.count % (lanes * sizeof(Lane)) != 0) return 0;
+  uint64_t done = 0;
+  while (done < rows && UnpackStride<kStride, kShifted>(run, sign_extend, dst) == run.count) {
+    ++done;
+    dst += run.count;
+    if (done < rows) run.bit_offset += row_bytes * 8;
+  }
+  return done;
+}
+
+uint64_t UnpackRows(const BitRun& run, uint64_t row_bytes, uint64_t rows, bool sign_extend, uint8_t* dst) {
+  const bool shifted = run.bit_offset % 8 != 0;
+  if (run.bit_stride == 2) {
+    return shifted ? UnpackStrideRows<2, true>(run, row_bytes, rows, sign_extend, dst)
+                   : UnpackStrideRows<2, false>(run, row_bytes, rows, sign_extend, dst);
+  }
+  return shifted ? UnpackStrideRows<4, true>(run, row_bytes, rows, sign_extend, dst)
+                 : UnpackStrideRows<4, false>(run, row_bytes, rows, sign_extend, dst);
+}
+
 // REQUIRES: bits <= bit_stride, and bit_stride is 2 or 4. Returns how many elements are done.
 uint64_t UnpackWide(const BitRun& run, bool sign_extend, uint8_t* dst) {
   const bool shifted = run.bit_offset % 8 != 0;
@@ -110,6 +137,7 @@ HWY_AFTER_NAMESPACE();
 namespace tessera {
 namespace {
 
+HWY_EXPORT(UnpackRows);
 HWY_EXPORT(UnpackWide);
 HWY_EXPORT(ThisTarget);
 
@@ -278,6 +306,16 @@ void BitUnpacker::Run(std::span<const uint8_t> src, uint64_t bit_offset, uint64_
     default:
       return UnpackElements<uint64_t>(run, sign_extend_, dst);
   }
+}
+
+void BitUnpacker::RunRows(std::span<const uint8_t> src, uint64_t bit_offset, uint64_t row_stride_bits, uint64_t rows,
+                          uint64_t count, uint8_t* dst) const {
+  uint64_t row = 0;
+  if (out_bytes_ == 1 && bit_stride_ >= bits_ && (bit_stride_ == 2 || bit_stride_ == 4) && row_stride_bits % 8 == 0) {
+    const BitRun run = {src, bit_offset, bit_stride_, count, bits_};
+    row = HWY_DYNAMIC_DISPATCH(UnpackRows)(run, row_stride_bits / 8, rows, sign_extend_, dst);
+  }
+  for (; row < rows; ++row) Run(src, bit_offset + row * row_stride_bits, count, dst + row * count * out_bytes_);
 }
 
 void PackBits(std::span<const uint8_t> src, uint32_t bits, uint8_t* dst) {

@@ -19,6 +19,11 @@ class BitUnpacker {
   // REQUIRES: all bits of the run lie inside `src`; dst has count * out_bytes bytes and does not overlap `src`.
   void Run(std::span<const uint8_t> src, uint64_t bit_offset, uint64_t count, uint8_t* dst) const;
 
+  // `rows` runs of `count` elements, `row_stride_bits` from the first element of one to that of the next: the codes of
+  // blocked formats, with a scale between them. REQUIRES: as for Run, for all rows.
+  void RunRows(std::span<const uint8_t> src, uint64_t bit_offset, uint64_t row_stride_bits, uint64_t rows, uint64_t count,
+               uint8_t* dst) const;
+
  private:
   uint32_t bits_;
   uint64_t bit_stride_;

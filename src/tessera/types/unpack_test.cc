@@ -99,6 +99,31 @@ TEST(BitUnpacker, MoreOutputBytesThanNeeded) {
   }
 }
 
+// Rows at once are the same as row by row: of whole vectors and not, aligned and not, up to the last byte of the source.
+TEST(BitUnpacker, RowsAreRuns) {
+  for (uint32_t bits : {2u, 3u, 4u, 5u, 16u}) {
+    for (uint64_t count : {1, 31, 32, 64, 100}) {
+      for (uint64_t gap : {0, 3, 16}) {
+        for (uint64_t offset : {0, 5, 16}) {
+          const uint64_t rows = 7;
+          const uint64_t row_stride = count * bits + gap;
+          std::vector<uint8_t> src((offset + (rows - 1) * row_stride + count * bits + 7) / 8);
+          for (size_t i = 0; i < src.size(); ++i) src[i] = static_cast<uint8_t>(i * 73 + bits);
+          const uint32_t out_bytes = OutBytes(bits);
+          const BitUnpacker unpacker(bits, bits, out_bytes, true);
+          std::vector<uint8_t> at_once(rows * count * out_bytes);
+          std::vector<uint8_t> one_by_one(at_once.size());
+          unpacker.RunRows(src, offset, row_stride, rows, count, at_once.data());
+          for (uint64_t row = 0; row < rows; ++row) {
+            unpacker.Run(src, offset + row * row_stride, count, one_by_one.data() + row * count * out_bytes);
+          }
+          ASSERT_EQ(at_once, one_by_one) << bits << " bits, " << count << " a row, gap " << gap << ", offset " << offset;
+        }
+      }
+    }
+  }
+}
+
 TEST(BitUnpacker, NoElements) {
   uint8_t guard = 0xA5;
   for (uint32_t bits : {1u, 4u, 8u, 64u}) BitUnpacker(bits, bits, OutBytes(bits), false).Run({}, 0, 0, &guard);
