@@ -14,6 +14,7 @@
 #include "tessera/types/notation.h"
 #include "tessera/types/struct_view.h"
 #include "tessera/types/type_table.h"
+#include "tessera/types/unpack.h"
 
 namespace {
 
@@ -61,8 +62,17 @@ void ReadLeaf(const LeafView& view, std::span<const uint8_t> payload) {
     const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
     Check((got & mask) == SlowCode(source, bit, bits));
   }
-  if (std::optional<std::span<const uint8_t>> bytes = view.Contiguous(); bytes && leaf.bits % 8 == 0) {
+  std::optional<std::span<const uint8_t>> bytes = view.Contiguous();
+  if (!bytes || count == 0) return;
+  if (leaf.bits % 8 == 0) {
     Check(bytes->size() == whole.size() && std::equal(bytes->begin(), bytes->end(), whole.begin()));
+  } else if (leaf.bits < 8) {
+    // Packed again they are the bytes in place, but for the unused bits of the last one.
+    std::vector<uint8_t> packed(bytes->size());
+    PackBits(whole, leaf.bits, packed.data());
+    Check(std::equal(packed.begin(), packed.end() - 1, bytes->begin()));
+    const uint32_t used = (count * leaf.bits - 1) % 8 + 1;
+    Check(((packed.back() ^ bytes->back()) & ((1u << used) - 1)) == 0);
   }
 }
 
