@@ -51,7 +51,7 @@ class Job:
 def gtest_jobs(name: str, program: str, results: Path) -> list[Job]:
     jobs = []
     for shard in range(SHARDS):
-        report = results / f"{name}.{shard + 1}.xml"
+        report = results / f"{Path(name).name}.{shard + 1}.xml"
         env = {"GTEST_TOTAL_SHARDS": str(SHARDS), "GTEST_SHARD_INDEX": str(shard), "GTEST_COLOR": "no"}
         command = [program, "--gtest_brief=0", f"--gtest_output=xml:{report}"]
         jobs.append(Job(f"{name} {shard + 1}/{SHARDS}", command, report, env, may_be_empty=shard > 0))
@@ -74,9 +74,6 @@ def ctest_jobs(build: Path) -> list[Job]:
             jobs += gtest_jobs(name, command[0], results)
         else:
             jobs.append(Job(name, command, cwd=Path(properties.get("WORKING_DIRECTORY", ROOT))))
-    for job in jobs:
-        if job.report:
-            job.report = results / job.report.name
     return jobs
 
 
