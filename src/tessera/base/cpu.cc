@@ -70,7 +70,7 @@ std::string CpuReport() {
   const Choice& choice = TheChoice();
   std::string report = Names(choice.allowed).front() + " (of";
   for (const std::string& name : Names(choice.supported)) report += " " + name;
-  report += ")";
+  report += ')';
   if (!choice.known)
     report += ", TESSERA_CPU names no level and is ignored";
   else if (!choice.level.empty())

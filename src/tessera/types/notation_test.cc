@@ -197,7 +197,7 @@ TEST(Notation, UnboundParametersAreAllReportedWithTheirFirstUse) {
   auto result = ParseNotation(text, options);
   ASSERT_TRUE(result) << result.error().Format();
   ASSERT_EQ(result->unbound.size(), 4u);
-  auto expect = [&](size_t i, std::string name, uint32_t line, std::string use) {
+  auto expect = [&](size_t i, const std::string& name, uint32_t line, const std::string& use) {
     const size_t at = text.find(name);
     const size_t column = at - text.rfind('\n', at);
     EXPECT_EQ(result->unbound[i].name, name);
@@ -251,7 +251,7 @@ TEST(Notation, ShapeBindsRowsColsElements) {
   options.parameters["cols"] = 3;
   EXPECT_EQ(ParsePart("array(INT8, dimension=cols)", options), Array({ScalarType{ElementType::kInt8}}, {3}));
   EXPECT_TRUE(ParseNotation("StructTypeProto { }", options));
-  for (std::vector<int64_t> bad :
+  for (const std::vector<int64_t>& bad :
        {std::vector<int64_t>{-1, 4}, {int64_t{1} << 32, int64_t{1} << 31}, {0, INT64_MAX, 2}}) {
     options.shape = bad;
     auto result = ParseNotation("StructTypeProto { }", options);
