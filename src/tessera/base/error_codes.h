@@ -89,6 +89,16 @@
   X(kExpression, "expression", kInput, "An integer expression overflows, divides by zero or leaves a remainder")       \
   X(kLiteral, "literal", kInput, "A literal does not fit its element type")                                            \
   X(kParameterData, "parameter-data", kInput, "Data given for a parameter has the wrong type or count")                \
+  /* Quantization profiles */                                                                                          \
+  X(kProfileKind, "profile-kind", kInput, "A profile has no family")                                                   \
+  X(kProfileValue, "profile-value", kInput, "A field of a profile is missing or out of range")                         \
+  X(kProfileConflict, "profile-conflict", kInput, "Two fields of a profile contradict each other")                     \
+  X(kProfileData, "profile-data", kInput, "A codebook or matrix does not have the values that its sizes need")         \
+  X(kProfileBlock, "profile-block", kInput, "Fields of a block overlap, leave the block or do not fit its formula")    \
+  X(kProfileStored, "profile-stored", kInput, "A stored parameter stands where there can be none")                     \
+  X(kProfileMetadata, "profile-metadata", kInput, "A metadata key is one that the translation needs for itself")       \
+  X(kProfileShape, "profile-shape", kInput, "A profile cannot be used for this logical shape")                         \
+  X(kNotAProfile, "not-a-profile", kInput, "A struct type is not the translation of a profile")                        \
   /* Reading */                                                                                                        \
   X(kNoSuchValue, "no-such-value", kInput, "A model has no initializer of that name")                                  \
   X(kNoSuchLeaf, "no-such-leaf", kInput, "A value has no leaf of that name")                                           \

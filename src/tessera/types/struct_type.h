@@ -6,13 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
+#include "tessera/base/box.h"
 #include "tessera/types/constant.h"
 #include "tessera/types/element_type.h"
 #include "tessera/types/function.h"
@@ -21,26 +20,6 @@ namespace tessera {
 
 struct PhysicalType;
 
-// A PhysicalType held by value behind a pointer, for the recursion in ArrayType. Never null.
-class PhysicalTypeBox {
- public:
-  PhysicalTypeBox();
-  PhysicalTypeBox(PhysicalType type);  // NOLINT(google-explicit-constructor): a box is a spelling of its content
-  PhysicalTypeBox(const PhysicalTypeBox& other);
-  PhysicalTypeBox(PhysicalTypeBox&&) noexcept;
-  PhysicalTypeBox& operator=(const PhysicalTypeBox& other);
-  PhysicalTypeBox& operator=(PhysicalTypeBox&&) noexcept;
-  ~PhysicalTypeBox();
-  PhysicalType& operator*() { return *type_; }
-  const PhysicalType& operator*() const { return *type_; }
-  PhysicalType* operator->() { return type_.get(); }
-  const PhysicalType* operator->() const { return type_.get(); }
-  bool operator==(const PhysicalTypeBox& other) const;
-
- private:
-  std::unique_ptr<PhysicalType> type_;
-};
-
 // A scalar leaf: TypeProto.tensor_type with an element type and an empty shape.
 struct ScalarType {
   ElementType type = ElementType::kUndefined;
@@ -48,7 +27,7 @@ struct ScalarType {
 };
 
 struct ArrayType {
-  PhysicalTypeBox element;
+  Box<PhysicalType> element;
   std::vector<uint64_t> dims;  // row-major; at least one, each may be 0
   bool operator==(const ArrayType&) const = default;
 };

@@ -1,0 +1,95 @@
+#include "tessera/quant/profile.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace tessera {
+namespace {
+
+constexpr std::array<std::string_view, 8> kRoleNames = {"VALUES", "SIGN",     "SCALE", "ZERO_POINT",
+                                                        "BIAS",   "EXPONENT", "CODE",  "MASK"};
+
+void ResolveIn(Profile* profile);
+
+void ResolveIn(Stored* stored) {
+  if (auto* profile = std::get_if<Box<Profile>>(&stored->type)) ResolveIn(&**profile);
+}
+
+void ResolveIn(Scale* scale) {
+  if (auto* stored = std::get_if<Stored>(scale)) ResolveIn(stored);
+}
+
+void ResolveIn(LinearProfile* linear) {
+  ResolveIn(&linear->scale);
+  if (auto* stored = std::get_if<Stored>(&linear->zero_point)) ResolveIn(stored);
+}
+
+void ResolveIn(CodebookProfile* codebook) {
+  ResolveIn(&codebook->scale);
+  if (codebook->num_codebooks == 0) codebook->num_codebooks = 1;
+  if (codebook->vector_size == 0) codebook->vector_size = 1;
+  if (codebook->codebook_size == 0 && codebook->num_codebooks > 0 && codebook->vector_size > 0) {
+    const int64_t values = static_cast<int64_t>(codebook->codebook_data.values.size());
+    const int64_t entries = values / codebook->num_codebooks / codebook->vector_size;
+    if (entries <= INT32_MAX) codebook->codebook_size = static_cast<int32_t>(entries);
+  }
+}
+
+void ResolveIn(FloatingPointProfile* floating_point) { ResolveIn(&floating_point->scale); }
+void ResolveIn(SparseProfile* sparse) { ResolveIn(&*sparse->base_quant); }
+void ResolveIn(TilingProfile* tiling) {
+  for (Profile& profile : tiling->elem_quant) ResolveIn(&profile);
+}
+// The other families have nothing to infer.
+template <typename T>
+void ResolveIn(T*) {}
+
+void ResolveIn(std::optional<Rotation>* rotation) {
+  if (*rotation && !(*rotation)->matrix.values.empty()) (*rotation)->matrix_index.reset();
+}
+
+void ResolveIn(Profile* profile) {
+  std::visit([](auto& family) { ResolveIn(&family); }, profile->kind);
+  ResolveIn(&profile->pre_rotation);
+  ResolveIn(&profile->post_rotation);
+}
+
+}  // namespace
+
+bool Stored::operator==(const Stored& other) const { return type == other.type && per == other.per && at == other.at; }
+
+bool FloatData::operator==(const FloatData& other) const {
+  return parameter == other.parameter && values.size() == other.values.size() &&
+         (values.empty() || std::memcmp(values.data(), other.values.data(), values.size() * sizeof(float)) == 0);
+}
+
+bool SparseProfile::operator==(const SparseProfile& other) const {
+  return base_quant == other.base_quant && outlier_data_type == other.outlier_data_type &&
+         outlier_threshold == other.outlier_threshold && outlier_ratio == other.outlier_ratio;
+}
+
+bool TilingProfile::operator==(const TilingProfile& other) const {
+  return tile_shape == other.tile_shape && axes == other.axes && elem_quant == other.elem_quant && perm == other.perm;
+}
+
+std::string_view Name(BlockFieldRole role) { return kRoleNames[static_cast<size_t>(role)]; }
+
+std::optional<BlockFieldRole> BlockFieldRoleFromName(std::string_view name) {
+  const auto* found = std::find(kRoleNames.begin(), kRoleNames.end(), name);
+  if (found == kRoleNames.end()) return std::nullopt;
+  return static_cast<BlockFieldRole>(found - kRoleNames.begin());
+}
+
+std::optional<BlockFieldRole> BlockFieldRoleFromNumber(int64_t number) {
+  if (number < 0 || static_cast<uint64_t>(number) >= kRoleNames.size()) return std::nullopt;
+  return static_cast<BlockFieldRole>(number);
+}
+
+Profile Resolved(const Profile& profile) {
+  Profile resolved = profile;
+  ResolveIn(&resolved);
+  return resolved;
+}
+
+}  // namespace tessera
