@@ -320,18 +320,21 @@ class Generator {
       fp.exponent_bias = format.exponent_bias;
       fp.has_inf = format.specials == FloatSpecials::kIeee;
       fp.has_nan = format.specials != FloatSpecials::kNone;
-      if (OneIn(6)) fp.exponent_bias += OneIn(2) ? 1 : 0;
     } else {
       fp.sign_bits = Small(random_, 0, 1);
       fp.exponent_bits = Small(random_, 1, OneIn(4) ? 8 : 6);
       fp.mantissa_bits = Small(random_, 0, OneIn(4) ? 23 : 7);
+      fp.exponent_bias = (1 << (fp.exponent_bits - 1)) - 1;
       fp.has_inf = OneIn(3);
       fp.has_nan = OneIn(3);
       if (fp.has_inf && fp.has_nan && fp.mantissa_bits == 0) fp.has_nan = false;
-      // The largest power of two and the smallest number are those of a FLOAT.
-      const int32_t top = (1 << fp.exponent_bits) - 1 - (fp.has_inf && fp.has_nan ? 1 : 0);
-      fp.exponent_bias = OneIn(2) ? std::max(top / 2, top - 127) : Small(random_, top - 127, 150 - fp.mantissa_bits);
     }
+    // The largest power of two and the smallest number are those of a FLOAT.
+    const int32_t least = (1 << fp.exponent_bits) - 1 - (fp.has_inf && fp.has_nan ? 1 : 0) - 127;
+    fp.mantissa_bits = std::min(fp.mantissa_bits, 150 - least);
+    const int32_t most = 150 - fp.mantissa_bits;
+    if (OneIn(3)) fp.exponent_bias = Small(random_, least, most);
+    fp.exponent_bias = std::clamp(fp.exponent_bias, least, most);
     const int32_t bits = fp.sign_bits + fp.exponent_bits + fp.mantissa_bits;
     fp.split_storage = fp.mantissa_bits > 0 && OneIn(3);
     if (OneIn(2)) {
