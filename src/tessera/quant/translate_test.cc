@@ -43,13 +43,13 @@ struct Case {
 #define TESSERA_TILED(parameters)                                                                                  \
   "QuantizationProto { tiling: { tile_shape: [8] elem_quant: [ QuantizationProto { linear: { storage_type: UINT4 " \
   "bits: 4 axis: -1 " parameters " } } ] } }"
-#define TESSERA_LINEAR_CONSTANTS                                  \
-  "{ name: \"storage_type\" constant: tensor(INT32, [], UINT4) }" \
-  "{ name: \"bits\" constant: tensor(INT32, [], 4) }"             \
-  "{ name: \"symmetric\" constant: tensor(BOOL, [], false) }"
-#define TESSERA_NO_ZERO_POINT                               \
-  "{ name: \"zero_point\" constant: tensor(INT64, [], 0) }" \
-  "{ name: \"axis\" constant: tensor(INT32, [], -1) }"
+#define TESSERA_LINEAR_CONSTANTS                                    \
+  ", { name: \"storage_type\" constant: tensor(INT32, [], UINT4) }" \
+  ", { name: \"bits\" constant: tensor(INT32, [], 4) }"             \
+  ", { name: \"symmetric\" constant: tensor(BOOL, [], false) }"
+#define TESSERA_NO_ZERO_POINT                                 \
+  ", { name: \"zero_point\" constant: tensor(INT64, [], 0) }" \
+  ", { name: \"axis\" constant: tensor(INT32, [], -1) }"
 
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
@@ -58,13 +58,13 @@ const std::vector<Case>& Cases() {
        "1 } }",
        {3, 5},
        R"(StructTypeProto { name: "T" structure: { field: [
-            { name: "values" type: array(UINT8, dimension=6) }
-            { name: "storage_type" constant: tensor(INT32, [], UINT8) }
-            { name: "bits" constant: tensor(INT32, [], 3) }
-            { name: "symmetric" constant: tensor(BOOL, [], false) }
-            { name: "scale" constant: tensor(INT32, [], -2) }
-            { name: "zero_point" constant: tensor(INT64, [], 4) }
-            { name: "axis" constant: tensor(INT32, [], 1) }
+            { name: "values" type: array(UINT8, dimension=6) },
+            { name: "storage_type" constant: tensor(INT32, [], UINT8) },
+            { name: "bits" constant: tensor(INT32, [], 3) },
+            { name: "symmetric" constant: tensor(BOOL, [], false) },
+            { name: "scale" constant: tensor(INT32, [], -2) },
+            { name: "zero_point" constant: tensor(INT64, [], 4) },
+            { name: "axis" constant: tensor(INT32, [], 1) },
             { name: "data_type" constant: tensor(INT32, [], FLOAT16) } ] }
             metadata_props: { key: "tessera.shape" value: "3x5" } })"},
       {"linear, stored per channel, and a nibble of padding",
@@ -72,29 +72,29 @@ const std::vector<Case>& Cases() {
        "zero_point: stored(INT8, per=tensor, at=after) axis: 0 } }",
        {3, 5},
        R"(StructTypeProto { name: "T" structure: { field: [
-            { name: "scale" type: array(FLOAT16, dimension=3) }
-            { name: "values" type: array(INT4, dimension=15) }
-            { name: "zero_point" type: INT8 }
-            { name: "padding" type: bit_packing(components=[padding:4]) }
-            { name: "storage_type" constant: tensor(INT32, [], INT4) }
-            { name: "bits" constant: tensor(INT32, [], 4) }
-            { name: "symmetric" constant: tensor(BOOL, [], false) }
+            { name: "scale" type: array(FLOAT16, dimension=3) },
+            { name: "values" type: array(INT4, dimension=15) },
+            { name: "zero_point" type: INT8 },
+            { name: "padding" type: bit_packing(components=[padding:4]) },
+            { name: "storage_type" constant: tensor(INT32, [], INT4) },
+            { name: "bits" constant: tensor(INT32, [], 4) },
+            { name: "symmetric" constant: tensor(BOOL, [], false) },
             { name: "axis" constant: tensor(INT32, [], 0) } ] }
-            metadata_props: [ { key: "tessera.scale" value: "per=channel, at=before" }
-                              { key: "tessera.zero_point" value: "per=tensor, at=after" }
+            metadata_props: [ { key: "tessera.scale" value: "per=channel, at=before" },
+                              { key: "tessera.zero_point" value: "per=tensor, at=after" },
                               { key: "tessera.shape" value: "3x5" } ] })"},
       {"codebook of digits",
        "QuantizationProto { codebook: { scale_float: 0.5 codebook_data: [-1, 0, 1] packed_count: 5 packed_bytes: 1 } }",
        {11},
        R"(StructTypeProto { name: "T" structure: { field: [
-            { name: "indices" type: array(UINT8, dimension=3) }
-            { name: "codebook" constant: tensor(FLOAT, [3], [-1, 0, 1]) }
-            { name: "scale" constant: tensor(FLOAT, [], 0.5) }
-            { name: "packed_count" constant: tensor(INT32, [], 5) }
-            { name: "packed_bytes" constant: tensor(INT32, [], 1) }
-            { name: "num_codebooks" constant: tensor(INT32, [], 1) }
-            { name: "codebook_size" constant: tensor(INT32, [], 3) }
-            { name: "vector_size" constant: tensor(INT32, [], 1) }
+            { name: "indices" type: array(UINT8, dimension=3) },
+            { name: "codebook" constant: tensor(FLOAT, [3], [-1, 0, 1]) },
+            { name: "scale" constant: tensor(FLOAT, [], 0.5) },
+            { name: "packed_count" constant: tensor(INT32, [], 5) },
+            { name: "packed_bytes" constant: tensor(INT32, [], 1) },
+            { name: "num_codebooks" constant: tensor(INT32, [], 1) },
+            { name: "codebook_size" constant: tensor(INT32, [], 3) },
+            { name: "vector_size" constant: tensor(INT32, [], 1) },
             { name: "index_bits" constant: tensor(INT32, [], 0) } ] }
             metadata_props: { key: "tessera.shape" value: "11" } })"},
       {"additive codebooks of vectors",
@@ -102,11 +102,11 @@ const std::vector<Case>& Cases() {
        "6, 7, 8] } }",
        {3, 4},
        R"(StructTypeProto { name: "T" structure: { field: [
-            { name: "indices" type: array(UINT8, dimensions=[6, 2]) }
-            { name: "codebook" constant: tensor(FLOAT, [2, 2, 2], [1, 2, 3, 4, 5, 6, 7, 8]) }
-            { name: "num_codebooks" constant: tensor(INT32, [], 2) }
-            { name: "codebook_size" constant: tensor(INT32, [], 2) }
-            { name: "vector_size" constant: tensor(INT32, [], 2) }
+            { name: "indices" type: array(UINT8, dimensions=[6, 2]) },
+            { name: "codebook" constant: tensor(FLOAT, [2, 2, 2], [1, 2, 3, 4, 5, 6, 7, 8]) },
+            { name: "num_codebooks" constant: tensor(INT32, [], 2) },
+            { name: "codebook_size" constant: tensor(INT32, [], 2) },
+            { name: "vector_size" constant: tensor(INT32, [], 2) },
             { name: "index_bits" constant: tensor(INT32, [], 8) } ] }
             metadata_props: { key: "tessera.shape" value: "3x4" } })"},
       {"floats of an ONNX type",
@@ -114,16 +114,16 @@ const std::vector<Case>& Cases() {
        "packed_count: 2 packed_bytes: 1 } }",
        {3},
        R"(StructTypeProto { name: "T" structure: { field: [
-            { name: "values" type: array(FLOAT4E2M1, dimension=3) }
-            { name: "padding" type: bit_packing(components=[padding:4]) }
-            { name: "sign_bits" constant: tensor(INT32, [], 1) }
-            { name: "exponent_bits" constant: tensor(INT32, [], 2) }
-            { name: "mantissa_bits" constant: tensor(INT32, [], 1) }
-            { name: "exponent_bias" constant: tensor(INT32, [], 1) }
-            { name: "has_inf" constant: tensor(BOOL, [], false) }
-            { name: "has_nan" constant: tensor(BOOL, [], false) }
-            { name: "split_storage" constant: tensor(BOOL, [], false) }
-            { name: "packed_count" constant: tensor(INT32, [], 2) }
+            { name: "values" type: array(FLOAT4E2M1, dimension=3) },
+            { name: "padding" type: bit_packing(components=[padding:4]) },
+            { name: "sign_bits" constant: tensor(INT32, [], 1) },
+            { name: "exponent_bits" constant: tensor(INT32, [], 2) },
+            { name: "mantissa_bits" constant: tensor(INT32, [], 1) },
+            { name: "exponent_bias" constant: tensor(INT32, [], 1) },
+            { name: "has_inf" constant: tensor(BOOL, [], false) },
+            { name: "has_nan" constant: tensor(BOOL, [], false) },
+            { name: "split_storage" constant: tensor(BOOL, [], false) },
+            { name: "packed_count" constant: tensor(INT32, [], 2) },
             { name: "packed_bytes" constant: tensor(INT32, [], 1) } ] }
             metadata_props: { key: "tessera.shape" value: "3" } })"},
       {"floats that ONNX has not, in groups without padding",
@@ -131,9 +131,9 @@ const std::vector<Case>& Cases() {
        "true has_nan: true packed_count: 4 packed_bytes: 3 } }",
        {7},
        R"(StructTypeProto { name: "T" structure: { field: [
-            { name: "packed" type: bit_packing(dimensions=[2, 4], components=[sign:1, exponent:3, mantissa:2]) }
-            { name: "exponent_bias" constant: tensor(INT32, [], 3) }
-            { name: "has_inf" constant: tensor(BOOL, [], true) }
+            { name: "packed" type: bit_packing(dimensions=[2, 4], components=[sign:1, exponent:3, mantissa:2]) },
+            { name: "exponent_bias" constant: tensor(INT32, [], 3) },
+            { name: "has_inf" constant: tensor(BOOL, [], true) },
             { name: "has_nan" constant: tensor(BOOL, [], true) } ] }
             metadata_props: { key: "tessera.shape" value: "7" } })"},
       {"split floats in groups with padding",
@@ -142,16 +142,16 @@ const std::vector<Case>& Cases() {
        {9},
        R"(ModelProto { struct_types: [
           StructTypeProto { name: "T_GROUP" structure: { field: [
-            { name: "sign_exponent" type: bit_packing(dimension=5, components=[exponent:3]) }
-            { name: "mantissa" type: bit_packing(dimension=5, components=[mantissa:3]) }
-            { name: "padding" type: bit_packing(components=[padding:10]) }
-            { name: "exponent_bias" constant: tensor(INT32, [], 3) }
-            { name: "has_inf" constant: tensor(BOOL, [], false) }
+            { name: "sign_exponent" type: bit_packing(dimension=5, components=[exponent:3]) },
+            { name: "mantissa" type: bit_packing(dimension=5, components=[mantissa:3]) },
+            { name: "padding" type: bit_packing(components=[padding:10]) },
+            { name: "exponent_bias" constant: tensor(INT32, [], 3) },
+            { name: "has_inf" constant: tensor(BOOL, [], false) },
             { name: "has_nan" constant: tensor(BOOL, [], false) } ] } },
           StructTypeProto { name: "T" structure: { field: [
-            { name: "values" type: array(struct(type_index=0), dimension=2) }
+            { name: "values" type: array(struct(type_index=0), dimension=2) },
             { name: "scale" type: FLOAT } ] }
-            metadata_props: [ { key: "tessera.scale" value: "per=tensor, at=after" }
+            metadata_props: [ { key: "tessera.scale" value: "per=tensor, at=after" },
                               { key: "tessera.shape" value: "9" } ] } ] })"},
       {"sparse over tiles",
        "QuantizationProto { sparse: { outlier_data_type: BFLOAT16 outlier_ratio: 0.25 base_quant: " TESSERA_TILED(
@@ -162,27 +162,27 @@ const std::vector<Case>& Cases() {
             { name: "values" type: array(UINT4, dimension=8) })" TESSERA_LINEAR_CONSTANTS TESSERA_NO_ZERO_POINT R"( ] }
             metadata_props: { key: "tessera.scale" value: "per=tensor, at=before" } },
           StructTypeProto { name: "T_BASE" structure: { field: [
-            { name: "scale" type: FLOAT }
-            { name: "tiles" type: array(struct(type_index=0), dimension=2) }
+            { name: "scale" type: FLOAT },
+            { name: "tiles" type: array(struct(type_index=0), dimension=2) },
             { name: "tile_shape" constant: tensor(INT64, [1], [8]) } ] } },
           StructTypeProto { name: "T" structure: { field: [
-            { name: "base" type: struct(type_index=1) }
-            { name: "outlier_indices" type: array(INT64, dimension=4) }
-            { name: "outlier_values" type: array(BFLOAT16, dimension=4) }
-            { name: "outlier_data_type" constant: tensor(INT32, [], BFLOAT16) }
-            { name: "outlier_threshold" constant: tensor(FLOAT, [], 0.0) }
+            { name: "base" type: struct(type_index=1) },
+            { name: "outlier_indices" type: array(INT64, dimension=4) },
+            { name: "outlier_values" type: array(BFLOAT16, dimension=4) },
+            { name: "outlier_data_type" constant: tensor(INT32, [], BFLOAT16) },
+            { name: "outlier_threshold" constant: tensor(FLOAT, [], 0.0) },
             { name: "outlier_ratio" constant: tensor(FLOAT, [], 0.25) } ] }
             metadata_props: { key: "tessera.shape" value: "2x8" } } ] })"},
       {"log with signs",
        "QuantizationProto { log: { bits: 4 base: 2.0 offset: -7.0 has_sign: true } }",
        {9},
        R"(StructTypeProto { name: "T" structure: { field: [
-            { name: "codes" type: array(UINT4, dimension=9) }
-            { name: "padding" type: bit_packing(components=[padding:4]) }
-            { name: "signs" type: array(UINT8, dimension=2) }
-            { name: "bits" constant: tensor(INT32, [], 4) }
-            { name: "base" constant: tensor(FLOAT, [], 2.0) }
-            { name: "offset" constant: tensor(FLOAT, [], -7.0) }
+            { name: "codes" type: array(UINT4, dimension=9) },
+            { name: "padding" type: bit_packing(components=[padding:4]) },
+            { name: "signs" type: array(UINT8, dimension=2) },
+            { name: "bits" constant: tensor(INT32, [], 4) },
+            { name: "base" constant: tensor(FLOAT, [], 2.0) },
+            { name: "offset" constant: tensor(FLOAT, [], -7.0) },
             { name: "has_sign" constant: tensor(BOOL, [], true) } ] }
             metadata_props: { key: "tessera.shape" value: "9" } })"},
       {"custom operators",
@@ -190,22 +190,22 @@ const std::vector<Case>& Cases() {
        "dequantize_op: \"v::D\" } metadata_props: { key: \"k\" value: \"w\" } }",
        {9},
        R"(StructTypeProto { name: "T" doc_string: "d" structure: { field: [
-            { name: "payload" type: array(UINT8, dimension=4) }
-            { name: "storage_type" constant: tensor(INT32, [], UINT8) }
+            { name: "payload" type: array(UINT8, dimension=4) },
+            { name: "storage_type" constant: tensor(INT32, [], UINT8) },
             { name: "bits" constant: tensor(INT32, [], 3) } ] }
-            metadata_props: [ { key: "quantize_op" value: "v::Q" } { key: "dequantize_op" value: "v::D" }
-                              { key: "k" value: "w" } { key: "tessera.shape" value: "9" } ] })"},
+            metadata_props: [ { key: "quantize_op" value: "v::Q" }, { key: "dequantize_op" value: "v::D" },
+                              { key: "k" value: "w" }, { key: "tessera.shape" value: "9" } ] })"},
       {"cast",
        "QuantizationProto { data_type: DOUBLE cast: { storage_type: BFLOAT16 } }",
        {2, 3},
        R"(StructTypeProto { name: "T" array: { element_type: BFLOAT16 dimension: 6 }
-            metadata_props: [ { key: "tessera.data_type" value: "DOUBLE" } { key: "tessera.shape" value: "2x3" } ] })"},
+            metadata_props: [ { key: "tessera.data_type" value: "DOUBLE" }, { key: "tessera.shape" value: "2x3" } ] })"},
       {"cast that ends inside a byte",
        "QuantizationProto { data_type: DOUBLE cast: { storage_type: INT4 } }",
        {3},
        R"(StructTypeProto { name: "T" structure: { field: [
-            { name: "values" type: array(INT4, dimension=3) }
-            { name: "padding" type: bit_packing(components=[padding:4]) }
+            { name: "values" type: array(INT4, dimension=3) },
+            { name: "padding" type: bit_packing(components=[padding:4]) },
             { name: "data_type" constant: tensor(INT32, [], DOUBLE) } ] }
             metadata_props: { key: "tessera.shape" value: "3" } })"},
       {"tiles of axes, in another order of memory",
@@ -216,9 +216,9 @@ const std::vector<Case>& Cases() {
           StructTypeProto { name: "T_TILE_2X3X5" array: { element_type: FLOAT dimension: [5, 2, 3] }
             metadata_props: { key: "tessera.data_type" value: "FLOAT" } },
           StructTypeProto { name: "T" structure: { field: [
-            { name: "tiles" type: array(struct(type_index=0), dimensions=[1, 2]) }
-            { name: "tile_shape" constant: tensor(INT64, [2], [2, 0]) }
-            { name: "axes" constant: tensor(INT32, [2], [0, 2]) }
+            { name: "tiles" type: array(struct(type_index=0), dimensions=[1, 2]) },
+            { name: "tile_shape" constant: tensor(INT64, [2], [2, 0]) },
+            { name: "axes" constant: tensor(INT32, [2], [0, 2]) },
             { name: "perm" constant: tensor(INT32, [3], [2, 0, 1]) } ] }
             metadata_props: { key: "tessera.shape" value: "4x3x5" } } ] })"},
       {"tiles that differ in scale and zero point",
@@ -227,12 +227,12 @@ const std::vector<Case>& Cases() {
        "QuantizationProto { linear: { storage_type: UINT4 bits: 4 scale_float: 0.25 zero_point: 8 axis: -1 } } ] } }",
        {3, 8},
        R"(StructTypeProto { name: "T" structure: { field: [
-            { name: "values" type: array(UINT4, dimensions=[3, 8]) }
-            { name: "scales" constant: tensor(FLOAT, [3], [0.5, 0.25, 0.5]) }
-            { name: "zero_points" constant: tensor(INT64, [3], [7, 8, 7]) }
-            { name: "tile_shape" constant: tensor(INT64, [1], [8]) }
+            { name: "values" type: array(UINT4, dimensions=[3, 8]) },
+            { name: "scales" constant: tensor(FLOAT, [3], [0.5, 0.25, 0.5]) },
+            { name: "zero_points" constant: tensor(INT64, [3], [7, 8, 7]) },
+            { name: "tile_shape" constant: tensor(INT64, [1], [8]) },
             { name: "elem_quant_count" constant: tensor(INT32, [], 2) })" TESSERA_LINEAR_CONSTANTS R"(
-            { name: "axis" constant: tensor(INT32, [], -1) } ] }
+            , { name: "axis" constant: tensor(INT32, [], -1) } ] }
             metadata_props: { key: "tessera.shape" value: "3x8" } })"},
       {"tiles of two kinds in turn",
        "QuantizationProto { tiling: { tile_shape: [4] elem_quant: ["
@@ -243,14 +243,14 @@ const std::vector<Case>& Cases() {
           StructTypeProto { name: "T_TILE_4_0" array: array(INT8, dimension=4) },
           StructTypeProto { name: "T_TILE_4_1" array: array(FLOAT16, dimension=4) },
           StructTypeProto { name: "T_CYCLE" structure: { field: [
-            { name: "tiles_0" type: array(struct(type_index=0), dimension=2) }
+            { name: "tiles_0" type: array(struct(type_index=0), dimension=2) },
             { name: "tiles_1" type: array(struct(type_index=1), dimension=1) } ] } },
           StructTypeProto { name: "T_TAIL" structure: { field: [
             { name: "tiles_0" type: array(struct(type_index=0), dimension=1) } ] } },
           StructTypeProto { name: "T" structure: { field: [
-            { name: "tiles" type: array(struct(type_index=2), dimension=1) }
-            { name: "tail" type: struct(type_index=3) }
-            { name: "tile_shape" constant: tensor(INT64, [1], [4]) }
+            { name: "tiles" type: array(struct(type_index=2), dimension=1) },
+            { name: "tail" type: struct(type_index=3) },
+            { name: "tile_shape" constant: tensor(INT64, [1], [4]) },
             { name: "elem_quant_count" constant: tensor(INT32, [], 3) } ] }
             metadata_props: { key: "tessera.shape" value: "16" } } ] })"},
       {"a tile of each kind",
@@ -262,8 +262,8 @@ const std::vector<Case>& Cases() {
           StructTypeProto { name: "T_TILE_4_0" array: array(INT8, dimension=4) },
           StructTypeProto { name: "T_TILE_4_1" array: array(FLOAT16, dimension=4) },
           StructTypeProto { name: "T" structure: { field: [
-            { name: "tiles_0" type: array(struct(type_index=0), dimension=1) }
-            { name: "tiles_1" type: array(struct(type_index=1), dimension=1) }
+            { name: "tiles_0" type: array(struct(type_index=0), dimension=1) },
+            { name: "tiles_1" type: array(struct(type_index=1), dimension=1) },
             { name: "tile_shape" constant: tensor(INT64, [1], [4]) } ] }
             metadata_props: { key: "tessera.shape" value: "8" } } ] })"},
       {"a scale in each tile",
@@ -271,12 +271,12 @@ const std::vector<Case>& Cases() {
        {16},
        R"(ModelProto { struct_types: [
           StructTypeProto { name: "T_TILE_8" structure: { field: [
-            { name: "values" type: array(UINT4, dimension=8) }
+            { name: "values" type: array(UINT4, dimension=8) },
             { name: "scale" type: array(FLOAT8E8M0, dimension=1) })" TESSERA_LINEAR_CONSTANTS TESSERA_NO_ZERO_POINT
        R"( ] }
             metadata_props: { key: "tessera.scale" value: "per=tile, at=after" } },
           StructTypeProto { name: "T" structure: { field: [
-            { name: "tiles" type: array(struct(type_index=0), dimension=2) }
+            { name: "tiles" type: array(struct(type_index=0), dimension=2) },
             { name: "tile_shape" constant: tensor(INT64, [1], [8]) } ] }
             metadata_props: { key: "tessera.shape" value: "16" } } ] })"},
       {"super-blocks: scales of tiles that are quantized themselves",
@@ -286,21 +286,21 @@ const std::vector<Case>& Cases() {
        {32},
        R"(ModelProto { struct_types: [
           StructTypeProto { name: "T_TILE_16_TILE_8_SCALE" structure: { field: [
-            { name: "scale" type: FLOAT16 }
-            { name: "values" type: array(UINT8, dimension=2) }
-            { name: "storage_type" constant: tensor(INT32, [], UINT8) }
-            { name: "bits" constant: tensor(INT32, [], 6) }
+            { name: "scale" type: FLOAT16 },
+            { name: "values" type: array(UINT8, dimension=2) },
+            { name: "storage_type" constant: tensor(INT32, [], UINT8) },
+            { name: "bits" constant: tensor(INT32, [], 6) },
             { name: "symmetric" constant: tensor(BOOL, [], false) })" TESSERA_NO_ZERO_POINT R"( ] }
             metadata_props: { key: "tessera.scale" value: "per=tensor, at=before" } },
           StructTypeProto { name: "T_TILE_16_TILE_8" structure: { field: [
             { name: "values" type: array(UINT4, dimension=8) })" TESSERA_LINEAR_CONSTANTS TESSERA_NO_ZERO_POINT R"( ] }
             metadata_props: { key: "tessera.scale" value: "per=tile, at=before" } },
           StructTypeProto { name: "T_TILE_16" structure: { field: [
-            { name: "scale" type: struct(type_index=0) }
-            { name: "tiles" type: array(struct(type_index=1), dimension=2) }
+            { name: "scale" type: struct(type_index=0) },
+            { name: "tiles" type: array(struct(type_index=1), dimension=2) },
             { name: "tile_shape" constant: tensor(INT64, [1], [8]) } ] } },
           StructTypeProto { name: "T" structure: { field: [
-            { name: "tiles" type: array(struct(type_index=2), dimension=2) }
+            { name: "tiles" type: array(struct(type_index=2), dimension=2) },
             { name: "tile_shape" constant: tensor(INT64, [1], [16]) } ] }
             metadata_props: { key: "tessera.shape" value: "32" } } ] })"},
       {"blocks with gaps and widths that no type has",
@@ -311,18 +311,18 @@ const std::vector<Case>& Cases() {
        {2, 16},
        R"(ModelProto { struct_types: [
           StructTypeProto { name: "T_BLOCK" structure: { field: [
-            { name: "values" type: array(UINT8, dimension=3) }
-            { name: "padding" type: array(UINT8, dimension=1) }
-            { name: "bias" type: bit_packing(dimension=2, components=[bias:5]) }
-            { name: "padding_1" type: bit_packing(components=[padding:2]) }
-            { name: "scale" type: array(BFLOAT16, dimension=1) }
-            { name: "padding_2" type: bit_packing(components=[padding:4]) }
-            { name: "field_roles" constant: tensor(INT32, [3], [2, 0, 4]) }
-            { name: "values_bit_width" constant: tensor(INT32, [], 3) }
-            { name: "values_count" constant: tensor(INT32, [], 8) }
+            { name: "values" type: array(UINT8, dimension=3) },
+            { name: "padding" type: array(UINT8, dimension=1) },
+            { name: "bias" type: bit_packing(dimension=2, components=[bias:5]) },
+            { name: "padding_1" type: bit_packing(components=[padding:2]) },
+            { name: "scale" type: array(BFLOAT16, dimension=1) },
+            { name: "padding_2" type: bit_packing(components=[padding:4]) },
+            { name: "field_roles" constant: tensor(INT32, [3], [2, 0, 4]) },
+            { name: "values_bit_width" constant: tensor(INT32, [], 3) },
+            { name: "values_count" constant: tensor(INT32, [], 8) },
             { name: "block_size" constant: tensor(INT32, [], 8) } ] } },
           StructTypeProto { name: "T" structure: { field: [
-            { name: "blocks" type: array(struct(type_index=0), dimension=4) }
+            { name: "blocks" type: array(struct(type_index=0), dimension=4) },
             { name: "axis" constant: tensor(INT32, [], 1) } ] }
             metadata_props: { key: "tessera.shape" value: "2x16" } } ] })"},
       {"blocks field by field",
@@ -337,21 +337,21 @@ const std::vector<Case>& Cases() {
        {12},
        R"(ModelProto { struct_types: [
           StructTypeProto { name: "T_SCALE" structure: { field: [
-            { name: "padding" type: array(UINT8, dimension=1) }
+            { name: "padding" type: array(UINT8, dimension=1) },
             { name: "scale" type: array(FLOAT16, dimension=1) } ] } },
           StructTypeProto { name: "T" structure: { field: [
-            { name: "code" type: array(UINT4, dimensions=[3, 2]) }
-            { name: "scale" type: array(struct(type_index=0), dimension=3) }
-            { name: "field_roles" constant: tensor(INT32, [2], [6, 2]) }
-            { name: "block_size" constant: tensor(INT32, [], 4) }
+            { name: "code" type: array(UINT4, dimensions=[3, 2]) },
+            { name: "scale" type: array(struct(type_index=0), dimension=3) },
+            { name: "field_roles" constant: tensor(INT32, [2], [6, 2]) },
+            { name: "block_size" constant: tensor(INT32, [], 4) },
             { name: "codebook" constant: tensor(FLOAT, [16, 2], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-                                                17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]) }
-            { name: "codebook_vector_size" constant: tensor(INT32, [], 2) }
-            { name: "index_fields" constant: tensor(INT32, [1], [6]) }
-            { name: "index_multipliers" constant: tensor(INT32, [1], [1]) }
-            { name: "scatter_group_size" constant: tensor(INT32, [], 4) }
-            { name: "scatter_vector_size" constant: tensor(INT32, [], 2) }
-            { name: "scatter_stride" constant: tensor(INT32, [], 2) }
+                                                17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]) },
+            { name: "codebook_vector_size" constant: tensor(INT32, [], 2) },
+            { name: "index_fields" constant: tensor(INT32, [1], [6]) },
+            { name: "index_multipliers" constant: tensor(INT32, [1], [1]) },
+            { name: "scatter_group_size" constant: tensor(INT32, [], 4) },
+            { name: "scatter_vector_size" constant: tensor(INT32, [], 2) },
+            { name: "scatter_stride" constant: tensor(INT32, [], 2) },
             { name: "storage_order" constant: tensor(INT32, [], 1) } ] }
             metadata_props: { key: "tessera.shape" value: "12" } } ] })"},
       {"rotations",
@@ -360,16 +360,16 @@ const std::vector<Case>& Cases() {
        "log: { bits: 8 base: 2.0 } }",
        {3, 8},
        R"(StructTypeProto { name: "T" structure: { field: [
-            { name: "codes" type: array(UINT8, dimension=24) }
-            { name: "bits" constant: tensor(INT32, [], 8) }
-            { name: "base" constant: tensor(FLOAT, [], 2.0) }
-            { name: "offset" constant: tensor(FLOAT, [], 0.0) }
-            { name: "has_sign" constant: tensor(BOOL, [], false) }
-            { name: "pre_rotation_type" constant: tensor(INT32, [], 0) }
-            { name: "pre_rotation_dims" constant: tensor(INT32, [2], [4, 4]) }
-            { name: "post_rotation_type" constant: tensor(INT32, [], 1) }
-            { name: "post_rotation_dims" constant: tensor(INT32, [1], [3]) }
-            { name: "post_rotation" constant: tensor(FLOAT, [3], [1, 2, 3]) }
+            { name: "codes" type: array(UINT8, dimension=24) },
+            { name: "bits" constant: tensor(INT32, [], 8) },
+            { name: "base" constant: tensor(FLOAT, [], 2.0) },
+            { name: "offset" constant: tensor(FLOAT, [], 0.0) },
+            { name: "has_sign" constant: tensor(BOOL, [], false) },
+            { name: "pre_rotation_type" constant: tensor(INT32, [], 0) },
+            { name: "pre_rotation_dims" constant: tensor(INT32, [2], [4, 4]) },
+            { name: "post_rotation_type" constant: tensor(INT32, [], 1) },
+            { name: "post_rotation_dims" constant: tensor(INT32, [1], [3]) },
+            { name: "post_rotation" constant: tensor(FLOAT, [3], [1, 2, 3]) },
             { name: "data_type" constant: tensor(INT32, [], FLOAT16) } ] }
             metadata_props: { key: "tessera.shape" value: "3x8" } })"},
   };
@@ -557,7 +557,8 @@ TEST(RecoverTest, TypesThatAreNoProfile) {
             tile + ".scale");
   EXPECT_EQ(refused([](auto* t) { build::ConstantOfField((*t)[0], 2).bytes[0] = 99; }), tile + ".storage_type");
   EXPECT_EQ(refused([](auto* t) { build::ConstantOfField((*t)[0], 3).bytes[0] = 5; }), root);  // no five bits in UINT4
-  EXPECT_EQ(refused([](auto* t) { build::ConstantOfField((*t)[0], 3).bytes[0] = 3; }), tile);  // packed bytes would do
+  EXPECT_EQ(refused([](auto* t) { build::ConstantOfField((*t)[0], 3).bytes[0] = 3; }),
+            root);  // nor three
   EXPECT_EQ(refused([](auto* t) { std::swap(build::Fields((*t)[0])[2], build::Fields((*t)[0])[3]); }), tile);
   EXPECT_EQ(refused([](auto* t) { build::Fields((*t)[0]).push_back(build::Part("more", ElementType::kUint8)); }), tile);
   EXPECT_EQ(refused([](auto* t) { build::Fields((*t)[1]).push_back(build::Part("more", ElementType::kUint8)); }), root);
