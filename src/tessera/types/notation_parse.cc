@@ -515,15 +515,19 @@ class NotationParser {
 
 }  // namespace
 
-Result<std::vector<StructType>> NotationResult::Concrete() && {
-  if (unbound.empty()) return std::move(types);
+Error UnboundError(const std::vector<UnboundParameter>& unbound) {
   std::string list;
   for (const UnboundParameter& parameter : unbound) {
     list += fmt::format("{}{} ({}, line {})", list.empty() ? "" : ", ", parameter.name, parameter.use, parameter.line);
   }
-  return Fail(ErrorCode::kUnbound, "",
-              fmt::format("{} parameter{} without a value: {}", unbound.size(), unbound.size() == 1 ? "" : "s", list),
-              "--set NAME=VALUE, --set NAME=@file.npy for data; --shape gives elements, rows and cols");
+  return {ErrorCode::kUnbound, "",
+          fmt::format("{} parameter{} without a value: {}", unbound.size(), unbound.size() == 1 ? "" : "s", list),
+          "--set NAME=VALUE, --set NAME=@file.npy for data; --shape gives elements, rows and cols"};
+}
+
+Result<std::vector<StructType>> NotationResult::Concrete() && {
+  if (unbound.empty()) return std::move(types);
+  return tl::unexpected<Error>(UnboundError(unbound));
 }
 
 Result<NotationResult> ParseNotation(std::string_view text, const NotationOptions& options) {
