@@ -8,12 +8,13 @@
 #include "tessera/quant/translate.h"
 #include "tessera/quant/validate.h"
 #include "tessera/types/closure.h"
+#include "tessera/types/expression.h"
 
 namespace tessera {
 namespace {
 
 Error Unbound(const std::vector<UnboundParameter>& unbound) {
-  Error error = UnboundError(unbound);
+  Error error = FailUnbound(unbound).value();
   error.fix.clear();
   for (const UnboundParameter& parameter : unbound) {
     error.fix += fmt::format("{}--set {}=@file.npy", error.fix.empty() ? "" : " ", parameter.name);

@@ -37,9 +37,6 @@ struct UnboundParameter {
   std::string use;  // "dimension", "value", "data of FLOAT[2, 256, 8]"
 };
 
-// kUnbound with every name, its use and line.
-Error UnboundError(const std::vector<UnboundParameter>& unbound);
-
 struct NotationResult {
   std::vector<StructType> types;          // in file order: what struct_types would be
   std::vector<UnboundParameter> unbound;  // by name; where it is not empty, the types hold 0 or no data there

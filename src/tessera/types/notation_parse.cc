@@ -515,19 +515,15 @@ class NotationParser {
 
 }  // namespace
 
-Error UnboundError(const std::vector<UnboundParameter>& unbound) {
+Result<std::vector<StructType>> NotationResult::Concrete() && {
+  if (unbound.empty()) return std::move(types);
   std::string list;
   for (const UnboundParameter& parameter : unbound) {
     list += fmt::format("{}{} ({}, line {})", list.empty() ? "" : ", ", parameter.name, parameter.use, parameter.line);
   }
-  return {ErrorCode::kUnbound, "",
-          fmt::format("{} parameter{} without a value: {}", unbound.size(), unbound.size() == 1 ? "" : "s", list),
-          "--set NAME=VALUE, --set NAME=@file.npy for data; --shape gives elements, rows and cols"};
-}
-
-Result<std::vector<StructType>> NotationResult::Concrete() && {
-  if (unbound.empty()) return std::move(types);
-  return tl::unexpected<Error>(UnboundError(unbound));
+  return Fail(ErrorCode::kUnbound, "",
+              fmt::format("{} parameter{} without a value: {}", unbound.size(), unbound.size() == 1 ? "" : "s", list),
+              "--set NAME=VALUE, --set NAME=@file.npy for data; --shape gives elements, rows and cols");
 }
 
 Result<NotationResult> ParseNotation(std::string_view text, const NotationOptions& options) {
