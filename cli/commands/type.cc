@@ -65,8 +65,11 @@ Command Setup(CLI::App* app, TypeForm by_default, const FormRow (&forms)[kCount]
       ->type_name("NAME");
   app->add_option("--outliers", report.translation.outliers,
                   "How many outliers a sparse profile keeps (default: its outlier_ratio of the values)")
-      ->type_name("N");
-  app->add_option("--bytes", report.layout.max_bytes, "How many bytes to draw (default 64)")->type_name("N");
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--bytes", report.layout.max_bytes, "How many bytes to draw (default 64)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
   AddLimitOption(app, &report.source.limits);
   return [arguments] { return Run(*arguments); };
 }

@@ -5,8 +5,8 @@
     model.structs["w.q4"]["blocks.scale"].numpy()  # one leaf of a struct value
     tessera.check("model.onnx")                    # everything that is wrong with a file
 
-A `StructType` says what each bit of a value is; `StructType.parse` reads one from text, and `str` writes it. A `Profile`
-says how a tensor is quantized; `Profile.struct_type` gives its `StructType` for a shape.
+A `StructType` says what each bit of a value is; `StructType.parse` reads one from text, and `str` writes it.
+A `Profile` says how a tensor is quantized; `Profile.struct_type` gives its `StructType` for a shape.
 Arrays that `numpy()` returns are read-only. They keep the file they look into mapped, so nothing else has to be kept.
 
 Objects may be used from several threads. Everything that fails raises `TesseraError`.

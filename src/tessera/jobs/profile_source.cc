@@ -72,7 +72,7 @@ std::optional<Translation> TranslateProfiles(const Source& source, const Profile
     Result<std::vector<StructType>> types = TranslateProfile(loaded.profiles[i], *source.notation.shape, translate);
     if (!types) {
       Error error = std::move(types).error();
-      if (!alone) error.where = fmt::format("profiles[{}]{}{}", i, error.where.empty() ? "" : ".", error.where);
+      if (!alone) error.where = fmt::format("profiles[{}]{}{}", i, error.where.empty() ? "" : ": ", error.where);
       problems->Add(source.At(std::move(error)));
       continue;
     }

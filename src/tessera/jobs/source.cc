@@ -37,15 +37,6 @@ Result<void> Bind(const std::string& assignment, NotationOptions* options) {
   return {};
 }
 
-Result<std::vector<int64_t>> ParseShape(const std::string& text) {
-  std::string with_x = text;
-  std::replace(with_x.begin(), with_x.end(), ',', 'x');
-  Result<std::vector<int64_t>> shape = ParseShapeText(with_x);
-  if (shape) return shape;
-  return Fail(ErrorCode::kArgument, "--shape " + text, "is not a shape",
-              "sizes with x or commas between them: 4096x4096");
-}
-
 bool LooksLikeText(std::span<const uint8_t> bytes) {
   std::span<const uint8_t> head = bytes.first(std::min<size_t>(bytes.size(), 512));
   return std::all_of(head.begin(), head.end(),
@@ -74,7 +65,13 @@ Result<Source> OpenSource(const std::filesystem::path& path, const SourceOptions
   source.notation.limits = options.limits;
   source.notation.file_name = path.string();
   if (!options.shape.empty()) {
-    TESSERA_ASSIGN(source.notation.shape, ParseShape(options.shape));
+    Result<std::vector<int64_t>> shape = ParseShapeText(options.shape);
+    if (!shape) {
+      Error error = std::move(shape).error();
+      error.where = "--shape " + error.where;
+      return tl::unexpected<Error>(std::move(error));
+    }
+    source.notation.shape = *std::move(shape);
   }
   if (source.kind == Source::Kind::kModel && !options.assignments.empty()) {
     return Fail(ErrorCode::kArgument, "--set " + options.assignments.front(),
