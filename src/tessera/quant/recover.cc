@@ -418,7 +418,7 @@ Result<RecoveredProfile> RecoverProfile(std::span<const StructType> types, std::
   RecoveredProfile recovered;
   recovered.shape = *shape;
   recovered.options.limits = limits;
-  recovered.options.outliers = recoverer.outliers;
+  recovered.options.outliers = recoverer.Outliers();
   recovered.options.spelling = std::move(back.spelling);
   recovered.options.spelling.name = quant::UnlessRule(reader.type().Name(), quant::RootName(back.profile, *shape));
   recovered.profile = std::move(back.profile);

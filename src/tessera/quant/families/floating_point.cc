@@ -207,14 +207,15 @@ Result<void> ReadGroup(const Reader& reader, FloatingPointProfile* profile) {
   if (count > INT32_MAX || bits > 64) return reader.NotAProfile(codes->name, "has too many codes");
   group_bits *= bits;
   if (const PhysicalType* padding = reader.FindPart("padding")) {
-    if (const auto* array = std::get_if<ArrayType>(&padding->kind)) {
-      if (array->dims.size() == 1 && array->dims[0] <= INT32_MAX) group_bits += array->dims[0] * 8;
-    } else if (const auto* rest = std::get_if<BitPackingType>(&padding->kind)) {
-      uint64_t width = 0;
+    uint64_t width = BitWidth(ElementOf(*padding));
+    if (const auto* rest = std::get_if<BitPackingType>(&padding->kind)) {
       for (const auto& component : rest->components) width += component.bits;
-      std::optional<uint64_t> elements = CheckedProduct(rest->dims);
-      if (elements && *elements <= INT32_MAX) group_bits += width * *elements;
     }
+    std::optional<uint64_t> padding_bits = CheckedProduct(DimsOf(*padding));
+    if (padding_bits) padding_bits = CheckedMul(*padding_bits, width);
+    if (padding_bits) padding_bits = CheckedAdd(*padding_bits, group_bits);
+    if (!padding_bits) return reader.NotAProfile("padding", "passes 64 bits");
+    group_bits = *padding_bits;
   }
   if (group_bits / 8 > INT32_MAX) return reader.NotAProfile(codes->name, "has too many codes");
   profile->packed_count = static_cast<int32_t>(count);
