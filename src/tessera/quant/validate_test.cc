@@ -96,7 +96,7 @@ constexpr Rule kRules[] = {
     {kCodebook, "5, 6]", "5]", kProfileData, "codebook.codebook_data"},
     {kCodebook, "[1, 2, 3, 4, 5, 6]", "[]", kProfileData, "codebook.codebook_data"},
     {kCodebook, "5, 6]", "5, nan]", kProfileData, "codebook.codebook_data"},
-    {kCodebook, "vector_size: 2", "vector_size: 2 codebook_size: 4", kProfileData, "codebook.codebook_data"},
+    {kIndexed, "index_bits: 2", "index_bits: 2 codebook_size: 3", kProfileData, "codebook.codebook_data"},
     {kCodebook, "vector_size: 2", "vector_size: 2 num_codebooks: -1", kProfileValue, "codebook.num_codebooks"},
     {kCodebook, "vector_size: 2", "vector_size: -2", kProfileValue, "codebook.vector_size"},
     {kCodebook, "vector_size: 2", "vector_size: 2 codebook_size: -3", kProfileValue, "codebook.codebook_size"},

@@ -13,6 +13,13 @@ uint32_t CodeBits(const FloatingPointProfile& profile) {
   return static_cast<uint32_t>(profile.sign_bits + profile.exponent_bits + profile.mantissa_bits);
 }
 
+// True if the numbers that make a group's size are in range.
+bool InRange(const FloatingPointProfile& profile) {
+  return profile.sign_bits >= 0 && profile.sign_bits <= 1 && profile.exponent_bits >= 1 && profile.exponent_bits <= 8 &&
+         profile.mantissa_bits >= 0 && profile.mantissa_bits <= 23 && profile.packed_count >= 0 &&
+         profile.packed_bytes >= 0;
+}
+
 // True if a group has bits that belong to no code.
 bool GroupsArePadded(const FloatingPointProfile& profile) {
   return static_cast<uint64_t>(profile.packed_count) * CodeBits(profile) !=
@@ -44,11 +51,8 @@ void Validate(const Profile& profile, const Place& place, Validator* validator) 
   if ((floating_point.packed_count == 0) != (floating_point.packed_bytes == 0)) {
     validator->Add(ErrorCode::kProfileConflict, path.Field("packed_count"),
                    "packed_count and packed_bytes are given together or not at all", "both");
-  } else if (floating_point.packed_count > 0 && floating_point.packed_bytes > 0 && floating_point.sign_bits >= 0 &&
-             floating_point.exponent_bits >= 0 && floating_point.mantissa_bits >= 0 &&
-             int64_t{floating_point.packed_count} *
-                     (int64_t{floating_point.sign_bits} + floating_point.exponent_bits + floating_point.mantissa_bits) >
-                 int64_t{floating_point.packed_bytes} * 8) {
+  } else if (InRange(floating_point) && static_cast<uint64_t>(floating_point.packed_count) * CodeBits(floating_point) >
+                                            static_cast<uint64_t>(floating_point.packed_bytes) * 8) {
     validator->Add(
         ErrorCode::kProfileConflict, path.Field("packed_bytes"),
         fmt::format("{} values do not fit into {} bytes", floating_point.packed_count, floating_point.packed_bytes),

@@ -3,6 +3,7 @@
 
 #include "tessera/base/checked.h"
 #include "tessera/quant/families/family.h"
+#include "tessera/types/expression.h"
 
 namespace tessera::quant {
 namespace {
@@ -24,13 +25,19 @@ void Validate(const Profile& profile, const Place& place, Validator* validator) 
   validator->Check(*sparse.base_quant, base);
 }
 
-// How many outliers there are if nobody says; nullopt where a threshold alone does not tell.
+// How many outliers there are if nobody says, ceil(ratio * values), exactly and on every machine the same; nullopt
+// where a threshold alone does not tell.
 std::optional<uint64_t> OutliersByRule(const SparseProfile& sparse, uint64_t values) {
   if (values == 0) return 0;
   if (!(sparse.outlier_ratio > 0 && sparse.outlier_ratio <= 1)) return std::nullopt;
-  // A float times an integer below 2^63 in long double keeps its upper 64 bits, and the product is rounded up.
-  return static_cast<uint64_t>(
-      std::ceil(static_cast<long double>(sparse.outlier_ratio) * static_cast<long double>(values)));
+  // ratio = mantissa / 2^shift with a mantissa of 24 bits; the product has at most 87.
+  int exponent = 0;
+  const auto mantissa = static_cast<WideInteger>(std::ldexp(std::frexp(sparse.outlier_ratio, &exponent), 24));
+  const int shift = 24 - exponent;
+  const WideInteger product = mantissa * static_cast<WideInteger>(values);
+  if (shift > 100) return 1;
+  const WideInteger one = 1;
+  return static_cast<uint64_t>((product + (one << shift) - 1) >> shift);
 }
 
 Result<Body> Translate(Translator* translator, Level* level) {
