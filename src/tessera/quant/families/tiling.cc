@@ -320,7 +320,8 @@ Result<void> Mix(Translator* translator, const TilingProfile& tiling, const Tile
     }
   }
   body->constants = TilingConstants(tiling);
-  if (list.size() != tiles.count) {
+  // A list of equal entries is one field, which alone would be that of a list of one.
+  if (list.size() != tiles.count || cycle.size() == 1) {
     body->constants.push_back(IntConstant("elem_quant_count", static_cast<int64_t>(list.size())));
   }
   return {};
@@ -446,6 +447,14 @@ Result<void> SplitMixed(Recoverer* recoverer, const Reader& reader, const ReadLe
   return {};
 }
 
+constexpr std::string_view kFirstRun = "_0";
+
+// True if the field of that name has its tiles' next run beside it.
+bool IsFirstOfRuns(const Reader& reader, std::string_view name) {
+  if (!name.ends_with(kFirstRun)) return false;
+  return reader.FindPart(fmt::format("{}_1", name.substr(0, name.size() - kFirstRun.size()))) != nullptr;
+}
+
 Result<ReadBack> Recover(Recoverer* recoverer, const Reader& reader, const ReadLevel& level, const std::string& name) {
   ReadBack back;
   TilingProfile tiling;
@@ -481,16 +490,18 @@ Result<ReadBack> Recover(Recoverer* recoverer, const Reader& reader, const ReadL
   TESSERA_ASSIGN(int32_t entries, reader.IntOrZero("elem_quant_count"));
   if (target < 0) {
     TESSERA_TRY(SplitMerged(reader, tiles, &tiling, &back.spelling));
-  } else if (entries > 0) {
+  } else if (entries > 0 && static_cast<uint64_t>(entries) < tiles.count) {
     TESSERA_TRY(SplitMixed(recoverer, reader, tile, tile_name, recoverer->Read(target), static_cast<size_t>(entries),
                            &tiling, &back.spelling));
     back.spelling.codes = UnlessRule(codes->name, "tiles");
-  } else if (codes->name.ends_with("_0")) {
+  } else if (entries > 0 || IsFirstOfRuns(reader, codes->name)) {
     if (tiles.count > reader.fields().size() * uint64_t{UINT16_MAX}) {
       return reader.NotAProfile(codes->name, "has more tiles than a list can hold");
     }
     TESSERA_TRY(SplitMixed(recoverer, reader, tile, tile_name, reader, tiles.count, &tiling, &back.spelling));
-    back.spelling.codes = UnlessRule(codes->name.substr(0, codes->name.size() - 2), "tiles");
+    if (codes->name.ends_with(kFirstRun)) {
+      back.spelling.codes = UnlessRule(codes->name.substr(0, codes->name.size() - kFirstRun.size()), "tiles");
+    }
   } else {
     back.spelling.codes = UnlessRule(codes->name, "tiles");
     TESSERA_ASSIGN(ReadBack inner, recoverer->Recover(target, tile, tile_name));
