@@ -23,17 +23,17 @@ namespace tessera {
 // What a translation may choose and a profile does not say: names, and in which element type codes are declared that
 // could be in several. It changes no byte of a value. A tree like the profile's; what is empty is chosen by rule.
 struct Spelling {
-  std::string name;      // of the declaration; by rule its parent's name and the part: Q4_K_TILE_256
-  std::string codes;     // of the field with the codes, tiles or blocks; by rule values, indices, packed, codes,
-                         // payload, tiles or blocks
-  std::string codebook;  // of the constant with the codebooks; by rule codebook
+  std::string name = {};      // of the declaration; by rule its parent's name and the part: Q4_K_TILE_256
+  std::string codes = {};     // of the field with the codes, tiles or blocks; by rule values, indices, packed, codes,
+                              // payload, tiles or blocks
+  std::string codebook = {};  // of the constant with the codebooks; by rule codebook
   // UINT8 for packed bytes, or the type that has just this width. By rule: Linear and Function the storage type, if
   // `bits` is its width; FloatingPoint the ONNX type with just these codes, else a bit packing; Log UINT2, 4, 8, ...;
   // else UINT8.
-  std::optional<ElementType> code_type;
+  std::optional<ElementType> code_type = {};
   // Of nested declarations, in this order: the distinct tiles of a Tiling as they first occur, the base of a Sparse,
   // the block of a block layout, the group of a FloatingPoint; then a stored scale's profile, a stored zero point's.
-  std::vector<Spelling> parts;
+  std::vector<Spelling> parts = {};
   bool operator==(const Spelling&) const = default;
 };
 
