@@ -10,6 +10,17 @@ namespace {
 constexpr std::array<std::string_view, 8> kRoleNames = {"VALUES", "SIGN",     "SCALE", "ZERO_POINT",
                                                         "BIAS",   "EXPONENT", "CODE",  "MASK"};
 
+constexpr std::array<std::string_view, 3> kPerNames = {"tile", "channel", "tensor"};
+constexpr std::array<std::string_view, 2> kAtNames = {"before", "after"};
+
+// The value whose name stands at its number.
+template <typename T, typename Names>
+std::optional<T> FromName(const Names& names, std::string_view name) {
+  auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<T>(found - names.begin());
+}
+
 void ResolveIn(Profile* profile);
 
 void ResolveIn(Stored* stored) {
@@ -41,6 +52,18 @@ void ResolveIn(SparseProfile* sparse) { ResolveIn(&*sparse->base_quant); }
 void ResolveIn(TilingProfile* tiling) {
   for (Profile& profile : tiling->elem_quant) ResolveIn(&profile);
 }
+void ResolveIn(BlockLayout* layout) {
+  for (BlockField& field : layout->fields) {
+    if (Info(field.data_type).kind == ElementKind::kUnsigned &&
+        static_cast<int64_t>(BitWidth(field.data_type)) == field.bit_width) {
+      field.data_type = ElementType::kUndefined;
+    }
+  }
+}
+void ResolveIn(FunctionProfile* function) {
+  if (function->block_layout) ResolveIn(&*function->block_layout);
+}
+void ResolveIn(StructuredBlockProfile* blocks) { ResolveIn(&blocks->block_layout); }
 // The other families have nothing to infer.
 template <typename T>
 void ResolveIn(T*) {}
@@ -76,10 +99,13 @@ bool TilingProfile::operator==(const TilingProfile& other) const {
 std::string_view Name(BlockFieldRole role) { return kRoleNames[static_cast<size_t>(role)]; }
 
 std::optional<BlockFieldRole> BlockFieldRoleFromName(std::string_view name) {
-  const auto* found = std::find(kRoleNames.begin(), kRoleNames.end(), name);
-  if (found == kRoleNames.end()) return std::nullopt;
-  return static_cast<BlockFieldRole>(found - kRoleNames.begin());
+  return FromName<BlockFieldRole>(kRoleNames, name);
 }
+
+std::string_view Name(Stored::Per per) { return kPerNames[static_cast<size_t>(per)]; }
+std::string_view Name(Stored::At at) { return kAtNames[static_cast<size_t>(at)]; }
+std::optional<Stored::Per> StoredPerFromName(std::string_view name) { return FromName<Stored::Per>(kPerNames, name); }
+std::optional<Stored::At> StoredAtFromName(std::string_view name) { return FromName<Stored::At>(kAtNames, name); }
 
 std::optional<BlockFieldRole> BlockFieldRoleFromNumber(int64_t number) {
   if (number < 0 || static_cast<uint64_t>(number) >= kRoleNames.size()) return std::nullopt;

@@ -46,6 +46,12 @@ struct Stored {
   bool operator==(const Stored& other) const;
 };
 
+// "tile", "channel", "tensor"; "before", "after".
+std::string_view Name(Stored::Per per);
+std::string_view Name(Stored::At at);
+std::optional<Stored::Per> StoredPerFromName(std::string_view name);
+std::optional<Stored::At> StoredAtFromName(std::string_view name);
+
 // The oneof of the document (scale_float, scale_int: 2^scale_int) and the extension; absent is 1.
 struct ScaleExponent {
   int32_t exponent = 0;
@@ -148,7 +154,8 @@ struct BlockField {
   int32_t bit_offset = 0;  // in the block (INTERLEAVED) or in the field's record (SEQUENTIAL)
   int32_t bit_width = 0;
   int32_t count = 0;
-  ElementType data_type = ElementType::kUndefined;  // UNDEFINED (0): raw unsigned bits
+  // UNDEFINED (0): raw unsigned bits, which is what UINT2, UINT4, UINT8, ... say too.
+  ElementType data_type = ElementType::kUndefined;
   bool operator==(const BlockField&) const = default;
 };
 
@@ -173,9 +180,9 @@ struct FunctionProfile {
 //   axes empty: tile_shape is one number, the tiles are runs of the flattened tensor.
 //   axes given: tile_shape[i] is the tile's size along axes[i], 0 means the whole axis; axes that are not listed are
 //               not divided.
-//   perm empty: tiles, and the values of a tile, are in row-major order of the tensor's axes; else perm lists the
-//               tensor's axes from the outermost to the innermost in memory, for the grid of tiles and inside a tile
-//               alike (for a flattened tensor: in which order it is flattened).
+//   perm:         the tensor's axes from the outermost to the innermost in memory, for the grid of tiles and inside a
+//                 tile alike; for a flattened tensor, the order in which it is flattened. Empty: as the Tiling around
+//                 it, or row-major.
 // Tile i, counted in memory order, has profile elem_quant[i % size]. Tiles cover the tensor exactly.
 struct TilingProfile {
   std::vector<int64_t> tile_shape;
@@ -274,8 +281,8 @@ static_assert(std::size(kFamilyNames) + 1 == std::variant_size_v<Profile::Kind>)
 inline const FamilyNames& NamesOf(const Profile& profile) { return kFamilyNames[profile.kind.index() - 1]; }
 
 // The same meaning with nothing left to infer, which is what a translation and back gives: num_codebooks, vector_size
-// and codebook_size of codebooks are set (where they can be inferred), and matrix_index is gone where a matrix has its
-// data. Goes through all nested profiles.
+// and codebook_size of codebooks are set (where they can be inferred), matrix_index is gone where a matrix has its
+// data, and the data_type of a block's field that is just unsigned bits is UNDEFINED. Goes through all nested profiles.
 Profile Resolved(const Profile& profile);
 
 }  // namespace tessera

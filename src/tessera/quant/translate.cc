@@ -1,0 +1,181 @@
+#include "tessera/quant/translate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "tessera/base/checked.h"
+#include "tessera/quant/families/family.h"
+#include "tessera/quant/validate.h"
+#include "tessera/types/closure.h"
+#include "tessera/types/type_table.h"
+
+namespace tessera {
+namespace quant {
+
+Result<Part> Translator::Translate(Level level) {
+  TESSERA_ASSIGN(Body body, AllFamilies()[level.profile->kind.index() - 1]->translate(this, &level));
+  Part part;
+  part.outward = std::move(body.outward);
+  TESSERA_ASSIGN(part.index, Finish(level, std::move(body)));
+  return part;
+}
+
+Result<int32_t> Translator::Finish(const Level& level, Body body) {
+  const Profile& profile = *level.profile;
+  StructType type;
+  type.name = level.name;
+  type.doc_string = profile.doc_string;
+  type.metadata = std::move(body.metadata);
+  if (profile.pre_rotation) {
+    TESSERA_TRY(RotationConstants(level, *profile.pre_rotation, "pre_rotation", &body.constants));
+  }
+  if (profile.post_rotation) {
+    TESSERA_TRY(RotationConstants(level, *profile.post_rotation, "post_rotation", &body.constants));
+  }
+  std::vector<Field> fields = std::move(body.before);
+  for (std::vector<Field>* part : {&body.codes, &body.after}) {
+    for (Field& field : *part) fields.push_back(std::move(field));
+  }
+  TESSERA_ASSIGN(uint64_t bits, SizeBits(fields));
+  TESSERA_TRY(Pad((8 - bits % 8) % 8, &fields));
+  // The document's Cast is a bare array; what does not fit into one makes it a structure.
+  const bool bare = std::holds_alternative<CastProfile>(profile.kind) && fields.size() == 1 && body.constants.empty() &&
+                    fields[0].name == "values";
+  if (bare) {
+    type.root = std::get<PhysicalType>(std::move(fields[0].content));
+    if (profile.data_type) type.metadata.push_back({std::string(kDataTypeKey), std::string(Name(*profile.data_type))});
+  } else {
+    for (Field& field : body.constants) fields.push_back(std::move(field));
+    if (profile.data_type) fields.push_back(IntConstant("data_type", static_cast<int64_t>(*profile.data_type)));
+    type.root = {StructureType{std::move(fields)}};
+  }
+  type.metadata.insert(type.metadata.end(), profile.metadata.begin(), profile.metadata.end());
+  return Declare(std::move(type));
+}
+
+std::string RootName(const Profile& profile, std::span<const int64_t> shape) {
+  std::string name(NamesOf(profile).field);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  for (size_t i = 0; i < shape.size(); ++i) name += fmt::format("{}{}", i == 0 ? "_" : "X", shape[i]);
+  return name;
+}
+
+// The first data without a value, with its place.
+namespace {
+
+std::optional<Error> Open(const FloatData& data, const Path& path) {
+  if (data.parameter.empty()) return std::nullopt;
+  return Error{ErrorCode::kUnbound, path.Str(), fmt::format("the data {} has no value", Quoted(data.parameter)),
+               fmt::format("--set {}=@file.npy", data.parameter)};
+}
+
+std::optional<Error> FindOpen(const Profile& profile, const Path& path);
+
+std::optional<Error> FindOpen(const Scale& scale, const Path& path) {
+  const auto* stored = std::get_if<Stored>(&scale);
+  const auto* inner = stored == nullptr ? nullptr : std::get_if<Box<Profile>>(&stored->type);
+  return inner == nullptr ? std::nullopt : FindOpen(**inner, path.Field("scale"));
+}
+
+std::optional<Error> FindOpen(const Profile& profile, const Path& path) {
+  if (profile.pre_rotation) {
+    if (auto open = Open(profile.pre_rotation->matrix, path.Field("pre_rotation").Field("matrix"))) return open;
+  }
+  if (profile.post_rotation) {
+    if (auto open = Open(profile.post_rotation->matrix, path.Field("post_rotation").Field("matrix"))) return open;
+  }
+  const Path family = path.Field(NamesOf(profile).field);
+  if (const auto* linear = std::get_if<LinearProfile>(&profile.kind)) {
+    if (auto open = FindOpen(linear->scale, family)) return open;
+    const auto* stored = std::get_if<Stored>(&linear->zero_point);
+    const auto* inner = stored == nullptr ? nullptr : std::get_if<Box<Profile>>(&stored->type);
+    if (inner != nullptr) return FindOpen(**inner, family.Field("zero_point"));
+  } else if (const auto* codebook = std::get_if<CodebookProfile>(&profile.kind)) {
+    if (auto open = Open(codebook->codebook_data, family.Field("codebook_data"))) return open;
+    return FindOpen(codebook->scale, family);
+  } else if (const auto* floating_point = std::get_if<FloatingPointProfile>(&profile.kind)) {
+    return FindOpen(floating_point->scale, family);
+  } else if (const auto* sparse = std::get_if<SparseProfile>(&profile.kind)) {
+    return FindOpen(*sparse->base_quant, family.Field("base_quant"));
+  } else if (const auto* blocks = std::get_if<StructuredBlockProfile>(&profile.kind)) {
+    return Open(blocks->codebook_data, family.Field("codebook_data"));
+  } else if (const auto* tiling = std::get_if<TilingProfile>(&profile.kind)) {
+    for (size_t i = 0; i < tiling->elem_quant.size(); ++i) {
+      if (auto open = FindOpen(tiling->elem_quant[i], family.Index("elem_quant", i))) return open;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+}  // namespace quant
+
+std::string ShapeText(std::span<const int64_t> shape) { return fmt::format("{}", fmt::join(shape, "x")); }
+
+Result<std::vector<int64_t>> ParseShapeText(std::string_view text) {
+  std::vector<int64_t> shape;
+  if (text.empty()) return shape;
+  size_t start = 0;
+  while (start <= text.size()) {
+    const size_t end = std::min(text.find_first_of("x,", start), text.size());
+    int64_t dim = 0;
+    const auto [stop, error] = std::from_chars(text.data() + start, text.data() + end, dim);
+    if (error != std::errc() || stop != text.data() + end || dim < 0) {
+      return Fail(ErrorCode::kArgument, std::string(text), "is not a shape",
+                  "sizes with x or commas between them: 4096x4096");
+    }
+    shape.push_back(dim);
+    start = end + 1;
+  }
+  return shape;
+}
+
+Result<std::vector<StructType>> TranslateProfile(const Profile& profile, std::span<const int64_t> shape,
+                                                 const TranslateOptions& options) {
+  Problems problems;
+  const Path root;
+  ValidateProfile(profile, root, options.limits, &problems);
+  if (!problems.empty()) return tl::unexpected<Error>(problems.list().front());
+  if (std::optional<Error> open = quant::FindOpen(profile, root)) return tl::unexpected<Error>(*std::move(open));
+
+  const Profile resolved = Resolved(profile);
+  quant::Level level;
+  level.profile = &resolved;
+  level.spelling = &options.spelling;
+  level.name = quant::NameOr(options.spelling.name, quant::RootName(resolved, shape));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] < 0) {
+      return Fail(ErrorCode::kProfileShape, ShapeText(shape), fmt::format("dimension {} is negative", i), "0 or more");
+    }
+    level.shape.push_back(static_cast<uint64_t>(shape[i]));
+    level.order.push_back(i);
+  }
+  const std::optional<uint64_t> values = CheckedProduct(level.shape);
+  if (!values || *values > static_cast<uint64_t>(INT64_MAX)) {
+    return Fail(ErrorCode::kProfileShape, ShapeText(shape), "the tensor has more than 2^63 - 1 values",
+                "a smaller shape");
+  }
+  level.values = *values;
+  level.dims = {level.values};
+
+  quant::Translator translator(options);
+  Result<quant::Part> part = translator.Translate(level);
+  if (!part) {
+    Error error = std::move(part).error();
+    if (error.where.empty()) error.where = fmt::format("{} of {}", level.name, ShapeText(shape));
+    return tl::unexpected<Error>(std::move(error));
+  }
+  std::vector<StructType> types = translator.TakeTypes();
+  StructType& top = types[static_cast<size_t>(part->index)];
+  top.metadata.push_back({std::string(quant::kShapeKey), ShapeText(shape)});
+  types = Closure(StructType(top), types);
+  // What the limits say of fields, leaves and constants, and names that a spelling made equal.
+  TypeTable::Build(types, options.limits, &problems);
+  if (!problems.empty()) return tl::unexpected<Error>(problems.list().front());
+  return types;
+}
+
+}  // namespace tessera
