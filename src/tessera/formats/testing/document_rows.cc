@@ -102,9 +102,6 @@ std::vector<DifferenceReason> BuildReasons() {
        .why =
            "Dimensions are written in memory order, as those of the grid of MatMulNBits are. As [M, N] the array would "
            "be read row by row."},
-      {.schemes = {"column_major"},
-       .patterns = {{Kind::kDims, "tiles"}},
-       .why = "The grid of tiles has a dimension for each axis, as that of the other two-dimensional tilings has."},
   };
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -25,7 +26,7 @@ the tests, and `./dev lint --fix` writes it anew.
 * *equal to the document*: names, order, types and places of the serialized fields and the value of every constant
   are those of the document's struct type. Codebooks that the document leaves open have synthetic numbers.
 * *inverse*: the declarations give the profile and the shape again.
-* *document's type recovered*: the document's own struct type is recognized as a profile, without our translation.
+* *document's type recovered*: the document's own struct type is read back as the same profile.
 * *deviations*: lines of [deviations.md](deviations.md) for the scheme, with what differs in the profile.
 * *bytes* and *bits a value*: of the payload for that shape. Scales, zero points and codebooks that are constants of the
   type take no payload, so that most numbers here are below those of the format that the scheme is named after.
@@ -112,13 +113,12 @@ std::map<std::string, std::vector<std::string>> CommittedCells(const std::string
 
 std::string Row(const std::vector<std::string>& cells) { return fmt::format("| {} |\n", fmt::join(cells, " | ")); }
 
-// What some texts say, each once.
-std::string Joined(const std::vector<std::string>& texts) {
-  std::vector<std::string> once;
-  for (const std::string& text : texts) {
-    if (std::find(once.begin(), once.end(), text) == once.end()) once.push_back(text);
+// One line of a cell for each text, so that the lines of two cells belong together; one where all are the same.
+std::string Lines(const std::vector<std::string>& texts) {
+  if (std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end() && !texts.empty()) {
+    return texts.front();
   }
-  return fmt::format("{}", fmt::join(once, "; "));
+  return fmt::format("{}", fmt::join(texts, "<br>"));
 }
 
 bool Explains(const DifferencePattern& pattern, const Difference& difference) {
@@ -155,7 +155,8 @@ std::vector<Deviation> ExplainDifferences(std::span<const SchemeReport> reports,
               fmt::format("{}: a reason for `{}` ({}) that no difference needs", id, pattern.name, Name(pattern.kind)));
         }
       }
-      Deviation line{{std::string(id)}, Joined(said), Joined(done), std::string(reason.why)};
+      if (said.empty()) continue;
+      Deviation line{{std::string(id)}, Lines(said), Lines(done), std::string(reason.why)};
       auto same = std::find_if(deviations.begin() + static_cast<std::ptrdiff_t>(first), deviations.end(),
                                [&](const Deviation& d) { return d.document == line.document && d.ours == line.ours; });
       if (same == deviations.end()) {

@@ -128,8 +128,13 @@ Result<SchemeReport::Document> CompareWithDocument(const Scheme& scheme, const P
   TESSERA_ASSIGN(std::vector<Difference> differences, CompareDeclarations(types, their_types));
   std::move(differences.begin(), differences.end(), std::back_inserter(result.differences));
   auto recovered = RecoverProfile(their_types, scheme.shape);
-  result.type_recovered = recovered.has_value();
-  if (!recovered) result.recovery_error = recovered.error().Format();
+  if (!recovered) {
+    result.recovery_error = recovered.error().Format();
+  } else if (recovered->profile != Resolved(profile)) {
+    result.recovery_error = "another profile:\n" + PrintProfile(recovered->profile);
+  } else {
+    result.type_recovered = true;
+  }
   return result;
 }
 

@@ -25,8 +25,9 @@ struct SchemeReport {
   struct Document {
     bool has_type = false;
     std::vector<Difference> differences;  // first of the profile, then of the declarations
-    bool type_recovered = false;          // RecoverProfile takes the document's own declarations
-    std::string recovery_error;
+    // RecoverProfile takes the document's own declarations, and finds the profile of our row in them.
+    bool type_recovered = false;
+    std::string recovery_error;  // why not
   };
   std::optional<Document> document;
 };
