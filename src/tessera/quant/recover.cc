@@ -390,10 +390,11 @@ Result<RecoveredProfile> RecoverProfile(std::span<const StructType> types, std::
     return Fail(ErrorCode::kNotAProfile, "", "there is no struct type", "a list of declarations with the root last");
   }
   Problems problems;
-  const std::vector<StructType> list = Closure(types.back(), types);
-  TypeTable::Build(list, limits, &problems);
+  TypeTable::Build({types.begin(), types.end()}, limits, &problems);
   if (!problems.empty()) return tl::unexpected<Error>(problems.list().front());
 
+  // In the order of a translation.
+  const std::vector<StructType> list = Closure(types.back(), types.first(types.size() - 1));
   quant::Recoverer recoverer(list);
   const auto root = static_cast<int32_t>(list.size() - 1);
   const quant::Reader reader = recoverer.Read(root);
@@ -418,7 +419,7 @@ Result<RecoveredProfile> RecoverProfile(std::span<const StructType> types, std::
   RecoveredProfile recovered;
   recovered.shape = *shape;
   recovered.options.limits = limits;
-  recovered.options.outliers = recoverer.outliers;
+  recovered.options.outliers = recoverer.Outliers();
   recovered.options.spelling = std::move(back.spelling);
   recovered.options.spelling.name = quant::UnlessRule(reader.type().Name(), quant::RootName(back.profile, *shape));
   recovered.profile = std::move(back.profile);

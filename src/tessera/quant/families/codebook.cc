@@ -47,7 +47,10 @@ void Validate(const Profile& profile, const Place& place, Validator* validator) 
   const int64_t vector = codebook.vector_size == 0 ? 1 : codebook.vector_size;
   int64_t size = codebook.codebook_size;
   if (size == 0) {
-    if (!given) return;
+    if (!given) {
+      validator->Data(path.Field("codebook_data"), codebook.codebook_data, std::nullopt);
+      return;
+    }
     // 31 + 31 bits: no overflow.
     if (count % (books * vector) != 0) {
       validator->Add(ErrorCode::kProfileData, path.Field("codebook_data"),

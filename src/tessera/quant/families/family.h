@@ -260,7 +260,14 @@ class Recoverer {
   Result<Scale> ReadScale(const Reader& reader, const ReadLevel& level, Spelling* spelling);
   Result<ZeroPoint> ReadZeroPoint(const Reader& reader, const ReadLevel& level, Spelling* spelling);
 
-  std::optional<uint64_t> outliers;
+  // The number of outliers of a Sparse, and the one by rule.
+  void NoteOutliers(uint64_t count, std::optional<uint64_t> by_rule) {
+    outliers_ = count;
+    by_rule_ = by_rule_ && by_rule == count;
+  }
+  // For TranslateOptions: nothing where all are by rule. Where they are neither that nor one number, the comparison
+  // with a new translation finds out.
+  std::optional<uint64_t> Outliers() const { return by_rule_ ? std::nullopt : outliers_; }
 
  private:
   Result<std::optional<Stored>> ReadStored(const Reader& reader, const ReadLevel& level, std::string_view name,
@@ -268,6 +275,8 @@ class Recoverer {
 
   std::span<const StructType> types_;
   uint32_t depth_ = 0;
+  std::optional<uint64_t> outliers_;
+  bool by_rule_ = true;
 };
 
 // `what` if it is not what the rule gives.

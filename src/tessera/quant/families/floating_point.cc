@@ -13,6 +13,13 @@ uint32_t CodeBits(const FloatingPointProfile& profile) {
   return static_cast<uint32_t>(profile.sign_bits + profile.exponent_bits + profile.mantissa_bits);
 }
 
+// True if the numbers that make a group's size are in range.
+bool InRange(const FloatingPointProfile& profile) {
+  return profile.sign_bits >= 0 && profile.sign_bits <= 1 && profile.exponent_bits >= 1 && profile.exponent_bits <= 8 &&
+         profile.mantissa_bits >= 0 && profile.mantissa_bits <= 23 && profile.packed_count >= 0 &&
+         profile.packed_bytes >= 0;
+}
+
 // True if a group has bits that belong to no code.
 bool GroupsArePadded(const FloatingPointProfile& profile) {
   return static_cast<uint64_t>(profile.packed_count) * CodeBits(profile) !=
@@ -44,11 +51,8 @@ void Validate(const Profile& profile, const Place& place, Validator* validator) 
   if ((floating_point.packed_count == 0) != (floating_point.packed_bytes == 0)) {
     validator->Add(ErrorCode::kProfileConflict, path.Field("packed_count"),
                    "packed_count and packed_bytes are given together or not at all", "both");
-  } else if (floating_point.packed_count > 0 && floating_point.packed_bytes > 0 && floating_point.sign_bits >= 0 &&
-             floating_point.exponent_bits >= 0 && floating_point.mantissa_bits >= 0 &&
-             int64_t{floating_point.packed_count} *
-                     (int64_t{floating_point.sign_bits} + floating_point.exponent_bits + floating_point.mantissa_bits) >
-                 int64_t{floating_point.packed_bytes} * 8) {
+  } else if (InRange(floating_point) && static_cast<uint64_t>(floating_point.packed_count) * CodeBits(floating_point) >
+                                            static_cast<uint64_t>(floating_point.packed_bytes) * 8) {
     validator->Add(
         ErrorCode::kProfileConflict, path.Field("packed_bytes"),
         fmt::format("{} values do not fit into {} bytes", floating_point.packed_count, floating_point.packed_bytes),
@@ -207,14 +211,15 @@ Result<void> ReadGroup(const Reader& reader, FloatingPointProfile* profile) {
   if (count > INT32_MAX || bits > 64) return reader.NotAProfile(codes->name, "has too many codes");
   group_bits *= bits;
   if (const PhysicalType* padding = reader.FindPart("padding")) {
-    if (const auto* array = std::get_if<ArrayType>(&padding->kind)) {
-      if (array->dims.size() == 1 && array->dims[0] <= INT32_MAX) group_bits += array->dims[0] * 8;
-    } else if (const auto* rest = std::get_if<BitPackingType>(&padding->kind)) {
-      uint64_t width = 0;
+    uint64_t width = BitWidth(ElementOf(*padding));
+    if (const auto* rest = std::get_if<BitPackingType>(&padding->kind)) {
       for (const auto& component : rest->components) width += component.bits;
-      std::optional<uint64_t> elements = CheckedProduct(rest->dims);
-      if (elements && *elements <= INT32_MAX) group_bits += width * *elements;
     }
+    std::optional<uint64_t> padding_bits = CheckedProduct(DimsOf(*padding));
+    if (padding_bits) padding_bits = CheckedMul(*padding_bits, width);
+    if (padding_bits) padding_bits = CheckedAdd(*padding_bits, group_bits);
+    if (!padding_bits) return reader.NotAProfile("padding", "passes 64 bits");
+    group_bits = *padding_bits;
   }
   if (group_bits / 8 > INT32_MAX) return reader.NotAProfile(codes->name, "has too many codes");
   profile->packed_count = static_cast<int32_t>(count);

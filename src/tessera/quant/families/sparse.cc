@@ -1,7 +1,9 @@
 // SparseQuantizationProto: a base, and outliers in their place.
 #include <cmath>
 
+#include "tessera/base/checked.h"
 #include "tessera/quant/families/family.h"
+#include "tessera/types/expression.h"
 
 namespace tessera::quant {
 namespace {
@@ -23,20 +25,29 @@ void Validate(const Profile& profile, const Place& place, Validator* validator) 
   validator->Check(*sparse.base_quant, base);
 }
 
+// How many outliers there are if nobody says, ceil(ratio * values), exactly and on every machine the same; nullopt
+// where a threshold alone does not tell.
+std::optional<uint64_t> OutliersByRule(const SparseProfile& sparse, uint64_t values) {
+  if (values == 0) return 0;
+  if (!(sparse.outlier_ratio > 0 && sparse.outlier_ratio <= 1)) return std::nullopt;
+  // ratio = mantissa / 2^shift with a mantissa of 24 bits; the product has at most 87.
+  int exponent = 0;
+  const auto mantissa = static_cast<WideInteger>(std::ldexp(std::frexp(sparse.outlier_ratio, &exponent), 24));
+  const int shift = 24 - exponent;
+  const WideInteger product = mantissa * static_cast<WideInteger>(values);
+  if (shift > 100) return 1;
+  const WideInteger one = 1;
+  return static_cast<uint64_t>((product + (one << shift) - 1) >> shift);
+}
+
 Result<Body> Translate(Translator* translator, Level* level) {
   const auto& sparse = std::get<SparseProfile>(level->profile->kind);
-  uint64_t outliers = 0;
-  if (translator->options().outliers) {
-    outliers = *translator->options().outliers;
-  } else if (sparse.outlier_ratio > 0) {
-    // Exact: a float times an integer below 2^63 in long double keeps its upper 64 bits, and the product is rounded up.
-    const long double share =
-        std::ceil(static_cast<long double>(sparse.outlier_ratio) * static_cast<long double>(level->values));
-    outliers = static_cast<uint64_t>(share);
-  } else if (level->values > 0) {
+  const std::optional<uint64_t> by_rule = OutliersByRule(sparse, level->values);
+  if (!translator->options().outliers && !by_rule) {
     return ShapeError(*level, "a threshold alone does not say how many outliers there are",
                       "outlier_ratio, or the number of outliers");
   }
+  const uint64_t outliers = translator->options().outliers ? *translator->options().outliers : *by_rule;
   if (outliers > level->values) {
     return ShapeError(*level, "there are more outliers than values", "at most one for each value");
   }
@@ -72,10 +83,9 @@ Result<ReadBack> Recover(Recoverer* recoverer, const Reader& reader, const ReadL
     return reader.NotAProfile("outlier_indices", "is missing, or no array of one dimension");
   }
   const uint64_t count = DimsOf(*indices)[0];
-  if (recoverer->outliers && *recoverer->outliers != count) {
-    return reader.NotAProfile("outlier_indices", "has another length than those of another part");
-  }
-  recoverer->outliers = count;
+  const std::optional<uint64_t> values = CheckedProduct(level.shape);
+  if (!values) return reader.NotAProfile("outlier_indices", "the tensor has too many values");
+  recoverer->NoteOutliers(count, OutliersByRule(sparse, *values));
   const Field* codes = reader.Codes();
   const int32_t base = codes == nullptr ? -1 : Recoverer::Target(std::get<PhysicalType>(codes->content));
   if (base < 0) return reader.NotAProfile("base", "is missing, or no struct type");

@@ -87,7 +87,7 @@ void ValidateFormula(const StructuredBlockProfile& blocks, const Path& path, Val
                            : fmt::format("makes indices beyond the {} entries of the codebook", count / vector),
                    "fields and multipliers whose sums are all entries");
   }
-  if (codes * vector != layout.block_size) {
+  if (layout.block_size > 0 && codes * vector != layout.block_size) {
     validator->Add(ErrorCode::kProfileBlock, path.Field("codebook_vector_size"),
                    fmt::format("{} codes of {} values are not the {} of a block", codes, vector, layout.block_size),
                    "count times codebook_vector_size equal to block_size");
@@ -103,7 +103,9 @@ void ValidateScatter(const StructuredBlockProfile& blocks, const Path& path, Val
     validator->Add(ErrorCode::kProfileBlock, path.Field("group_size"),
                    fmt::format("{} is not a multiple of vector_size {}", scatter.group_size, scatter.vector_size),
                    "a multiple");
-  } else if (scatter.stride != scatter.group_size / scatter.vector_size) {
+    return;
+  }
+  if (scatter.stride != scatter.group_size / scatter.vector_size) {
     validator->Add(ErrorCode::kProfileBlock, path.Field("stride"),
                    fmt::format("{} does not reach each value of a group once", scatter.stride),
                    fmt::format("{}", scatter.group_size / scatter.vector_size));
