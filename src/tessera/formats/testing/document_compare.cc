@@ -246,7 +246,7 @@ class Comparison {
           None("entry"));
     }
     for (const Metadata& entry : ours) {
-      if (entry.key.rfind("tessera.", 0) == 0 || std::find(theirs.begin(), theirs.end(), entry) != theirs.end()) {
+      if (entry.key == "tessera.shape" || std::find(theirs.begin(), theirs.end(), entry) != theirs.end()) {
         continue;
       }
       Add(DifferenceKind::kMetadata, entry.key, "no such entry",

@@ -13,7 +13,7 @@ namespace tessera {
 // Compares two lists of declarations, each with its root last, by the names of declarations and fields:
 //   serialized fields: names, order, place, kind, element type, count and dimensions;
 //   constants: type, dimensions and bytes, in any order;
-//   metadata: what the document has; entries of ours that begin with `tessera.` are our own business.
+//   metadata, but for `tessera.shape`, which each of our roots has.
 // The order of the declarations, documentation and decoders mean nothing. A nested declaration is compared once, not
 // wherever it is used.
 // Errors: the first problem of TypeTable::Build with either list.
