@@ -78,7 +78,7 @@ class ElementParser {
   Result<void> Element() {
     if (constant_.bytes.size() >= bounds_.bytes) return TooLarge(lexer_.peek());
     const bool is_name = lexer_.peek().kind == TokenKind::kIdentifier;
-    const bool is_literal = is_name && IsLiteralName(lexer_.peek());
+    const bool is_literal = is_name && IsLiteralName(lexer_.peek().text);
     if (is_name && !is_literal) {
       // An integer parameter may begin an expression.
       const ParameterValue* value = parameters_.Find(lexer_.peek().text);
@@ -115,11 +115,6 @@ class ElementParser {
     Append(half, im);
     ++count_;
     return {};
-  }
-
-  static bool IsLiteralName(const Token& token) {
-    return token.text == "true" || token.text == "false" || token.text == "inf" || token.text == "nan" ||
-           token.text == "bits" || token.text == "complex" || ElementTypeFromName(token.text);
   }
 
   Result<void> IntegerExpression() {
@@ -219,6 +214,11 @@ class ElementParser {
 };
 
 }  // namespace
+
+bool IsLiteralName(std::string_view name) {
+  return name == "true" || name == "false" || name == "inf" || name == "nan" || name == "bits" || name == "complex" ||
+         ElementTypeFromName(name);
+}
 
 Result<void> ParseElements(Lexer* lexer, ParameterScope* parameters, std::string_view open, std::string_view close,
                            ElementStyle style, const ElementBounds& bounds, Constant* constant) {

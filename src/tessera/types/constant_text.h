@@ -20,6 +20,9 @@ namespace tessera {
 // spellings of a complex element are read in either style's place.
 enum class ElementStyle : uint8_t { kNotation, kOnnx };
 
+// True for names that stand for an element or begin one, and so are no parameters: true, nan, bits, INT4, ...
+bool IsLiteralName(std::string_view name);
+
 // What a list of elements may hold.
 struct ElementBounds {
   std::optional<uint64_t> count;  // what the dimensions make; nullopt where these are not known

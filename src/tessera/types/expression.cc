@@ -15,11 +15,6 @@ constexpr int kMaxNesting = 64;
 constexpr WideInteger kSmallest = -(WideInteger{1} << 63);
 constexpr WideInteger kLargest = (WideInteger{1} << 64) - 1;
 
-std::string Text(WideInteger value) {
-  if (value < 0) return value == kSmallest ? "-9223372036854775808" : "-" + Text(-value);
-  return std::to_string(static_cast<uint64_t>(value));
-}
-
 class ExpressionParser {
  public:
   ExpressionParser(Lexer* lexer, ParameterScope* parameters, std::string_view use)
@@ -78,7 +73,7 @@ class ExpressionParser {
     if (op.Is("%")) return Value(left % right);
     if (left % right != 0) {
       return lexer_.ErrorAt(op, ErrorCode::kExpression,
-                            fmt::format("{} is not a multiple of {}", Text(left), Text(right)),
+                            fmt::format("{} is not a multiple of {}", IntegerText(left), IntegerText(right)),
                             "use ceil_div(a, b) to round up");
     }
     return Checked(op, left / right);
@@ -198,6 +193,21 @@ std::vector<UnboundParameter> ParameterScope::TakeUnbound() {
   for (auto& [name, parameter] : unbound_) list.push_back(std::move(parameter));
   unbound_.clear();
   return list;
+}
+
+tl::unexpected<Error> FailUnbound(std::span<const UnboundParameter> unbound) {
+  std::string list;
+  for (const UnboundParameter& parameter : unbound) {
+    list += fmt::format("{}{} ({}, line {})", list.empty() ? "" : ", ", parameter.name, parameter.use, parameter.line);
+  }
+  return Fail(ErrorCode::kUnbound, "",
+              fmt::format("{} parameter{} without a value: {}", unbound.size(), unbound.size() == 1 ? "" : "s", list),
+              "--set NAME=VALUE, --set NAME=@file.npy for data; --shape gives elements, rows and cols");
+}
+
+std::string IntegerText(WideInteger value) {
+  if (value < 0) return value == kSmallest ? "-9223372036854775808" : "-" + IntegerText(-value);
+  return std::to_string(static_cast<uint64_t>(value));
 }
 
 Result<WideInteger> ParseExpression(Lexer* lexer, ParameterScope* parameters, std::string_view use) {

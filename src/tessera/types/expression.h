@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "tessera/base/error.h"
@@ -37,8 +38,13 @@ class ParameterScope {
   size_t unbound_uses_ = 0;
 };
 
+// kUnbound with the names, uses and lines of the parameters.
+tl::unexpected<Error> FailUnbound(std::span<const UnboundParameter> unbound);
+
 // Wide enough that no checked 64-bit operation leaves it.
 __extension__ using WideInteger = __int128;
+// Decimal. REQUIRES: -2^63 <= value < 2^64, as all results of ParseExpression are.
+std::string IntegerText(WideInteger value);
 
 // Parses and evaluates an expression; an unbound parameter makes the whole expression 0.
 // Errors: kSyntax, kExpression, kParameterData.

@@ -151,6 +151,21 @@ TEST_P(NotationErrors, NamesLineAndColumn) {
 INSTANTIATE_TEST_SUITE_P(Texts, NotationErrors, ::testing::ValuesIn(kMalformed),
                          [](const auto& test) { return std::string(test.param.name); });
 
+TEST(NotationErrors, NameTheFieldThatIsNear) {
+  const auto fix = [](const std::string& fields) {
+    Result<NotationResult> result = Parse("StructTypeProto { metadata_props: { " + fields + " } }");
+    return result ? "nothing" : result.error().fix;
+  };
+  EXPECT_EQ(fix("key: \"k\""), "nothing");
+  for (const char* near : {"kkey", "ke", "kez", "kye", "Key"}) {
+    EXPECT_EQ(fix(std::string(near) + ": \"k\""), "did you mean 'key'? one of: key, value") << near;
+  }
+  EXPECT_EQ(fix("values: \"v\""), "did you mean 'value'? one of: key, value");
+  for (const char* far : {"keywords", "property", "val_ues_", "a_name_that_is_much_longer_than_the_others"}) {
+    EXPECT_EQ(fix(std::string(far) + ": \"k\""), "one of: key, value") << far;
+  }
+}
+
 // Every prefix of a valid text is an error that lies inside it, never a crash.
 TEST(NotationErrors, EveryPrefix) {
   for (size_t n = 1; n + 1 < kValid.size(); ++n) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tessera/base/checked.h"
+#include "tessera/types/block_reader.h"
 #include "tessera/types/constant_text.h"
 #include "tessera/types/expression.h"
 #include "tessera/types/function_text.h"
@@ -15,10 +16,10 @@
 namespace tessera {
 namespace {
 
-class NotationParser {
+class NotationParser : private BlockReader {
  public:
   NotationParser(std::string_view text, const NotationOptions& options)
-      : lexer_(text, options.file_name), parameters_(options), limits_(options.limits) {}
+      : BlockReader(text, options.file_name), parameters_(options), limits_(options.limits) {}
 
   Result<NotationResult> Run() {
     TESSERA_TRY(parameters_.CheckShape());
@@ -44,50 +45,6 @@ class NotationParser {
   }
 
  private:
-  // ---- blocks: `{ key: value key: value }`, entries separated by commas, white space or nothing
-
-  // Calls read(key token) for each entry; it reads the value. `{` is the next token.
-  template <typename Read>
-  Result<void> Block(Read read) {
-    TESSERA_TRY(lexer_.Expect("{"));
-    while (!lexer_.TakeIf("}")) {
-      if (lexer_.peek().kind != TokenKind::kIdentifier) return lexer_.Expected("a field name or '}'");
-      Token key = lexer_.Take();
-      if (!lexer_.TakeIf(":")) return lexer_.Expected(fmt::format("':' after {}", Quoted(key.text)));
-      TESSERA_TRY(read(key));
-      lexer_.TakeIf(",");
-    }
-    return {};
-  }
-
-  // One value, or a list of them in brackets.
-  template <typename Read>
-  Result<void> OneOrList(Read read) {
-    if (!lexer_.TakeIf("[")) return read();
-    while (!lexer_.TakeIf("]")) {
-      TESSERA_TRY(read());
-      if (!lexer_.TakeIf(",") && !lexer_.peek().Is("]")) return lexer_.Expected("',' or ']'");
-    }
-    return {};
-  }
-
-  tl::unexpected<Error> UnknownField(const Token& key, std::string_view message, std::string_view fields) {
-    return lexer_.ErrorAt(key, ErrorCode::kSyntax, fmt::format("{} has no field {}", message, Quoted(key.text)),
-                          fmt::format("one of: {}", fields));
-  }
-
-  template <typename T>
-  Result<void> Once(const Token& key, const std::optional<T>& slot) {
-    if (!slot) return {};
-    return lexer_.ErrorAt(key, ErrorCode::kSyntax, fmt::format("{} is given twice", Quoted(key.text)), "once");
-  }
-
-  Result<void> SetString(const Token& key, std::optional<std::string>* slot) {
-    TESSERA_TRY(Once(key, *slot));
-    TESSERA_ASSIGN(*slot, lexer_.ExpectString("a string"));
-    return {};
-  }
-
   // ---- declarations
 
   Result<void> Model(std::vector<StructType>* types) {
@@ -127,18 +84,6 @@ class NotationParser {
     });
     TESSERA_TRY(std::move(ok));
     types->push_back(std::move(type));
-    return {};
-  }
-
-  Result<void> MetadataEntry(std::vector<Metadata>* metadata) {
-    std::optional<std::string> entry_key;
-    std::optional<std::string> entry_value;
-    TESSERA_TRY(Block([&](const Token& key) -> Result<void> {
-      if (key.text == "key") return SetString(key, &entry_key);
-      if (key.text == "value") return SetString(key, &entry_value);
-      return UnknownField(key, "metadata_props", "key, value");
-    }));
-    metadata->push_back({entry_key.value_or(""), entry_value.value_or("")});
     return {};
   }
 
@@ -506,7 +451,6 @@ class NotationParser {
     }
   }
 
-  Lexer lexer_;
   ParameterScope parameters_;
   const Limits& limits_;
   uint64_t constant_bytes_ = 0;  // of the declaration so far
@@ -517,13 +461,7 @@ class NotationParser {
 
 Result<std::vector<StructType>> NotationResult::Concrete() && {
   if (unbound.empty()) return std::move(types);
-  std::string list;
-  for (const UnboundParameter& parameter : unbound) {
-    list += fmt::format("{}{} ({}, line {})", list.empty() ? "" : ", ", parameter.name, parameter.use, parameter.line);
-  }
-  return Fail(ErrorCode::kUnbound, "",
-              fmt::format("{} parameter{} without a value: {}", unbound.size(), unbound.size() == 1 ? "" : "s", list),
-              "--set NAME=VALUE, --set NAME=@file.npy for data; --shape gives elements, rows and cols");
+  return FailUnbound(unbound);
 }
 
 Result<NotationResult> ParseNotation(std::string_view text, const NotationOptions& options) {
