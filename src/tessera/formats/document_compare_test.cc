@@ -169,6 +169,9 @@ std::vector<Plant> Plants() {
       {"MetadataOnlyOurs",
        [](Types* t) { (*t)[0].metadata = {{"note", "text"}}; },
        {{Kind::kMetadata, "TILE", "note", "no such entry", "metadata `note`: `text`"}}},
+      {"MetadataOfOurOwn",
+       [](Types* t) { (*t)[0].metadata = {{"tessera.scale", "per=tile"}}; },
+       {{Kind::kMetadata, "TILE", "tessera.scale", "no such entry", "metadata `tessera.scale`: `per=tile`"}}},
   };
 }
 

@@ -61,11 +61,15 @@ std::vector<DocumentRow> BuildRows() {
 std::vector<DifferenceReason> BuildReasons() {
   return {
       {.schemes = {"mxfp4", "mxfp6_e3m2", "nvfp4"},
-       .patterns = {{Kind::kProfile, "tiling.elem_quant[0].floating_point.scale"}},
-       .why = "The struct type has a scale for each block; the document's notation has no word for it."},
+       .patterns = {{Kind::kProfile, "tiling.elem_quant[0].floating_point.scale"}, {Kind::kMetadata, "tessera.scale"}},
+       .why =
+           "The struct type has a scale for each block; the document's notation has no word for it. The metadata says "
+           "what the field is."},
       {.schemes = {"iq1_s", "tq1_0", "tq2_0", "bitnet_b1_58", "paretoq_ternary", "tequila"},
-       .patterns = {{Kind::kProfile, "tiling.elem_quant[0].codebook.scale"}},
-       .why = "The struct type has a scale for each block; the document's notation has no word for it."},
+       .patterns = {{Kind::kProfile, "tiling.elem_quant[0].codebook.scale"}, {Kind::kMetadata, "tessera.scale"}},
+       .why =
+           "The struct type has a scale for each block; the document's notation has no word for it. The metadata says "
+           "what the field is."},
       {.schemes = {"tq2_0"},
        .patterns = {{Kind::kProfile, "tiling.elem_quant[0].codebook.index_bits"}},
        .why =
@@ -89,7 +93,8 @@ std::vector<DifferenceReason> BuildReasons() {
                     {Kind::kProfile, "tiling.elem_quant[0].linear.axis"},
                     {Kind::kConstantMissing, "scale"},
                     {Kind::kFieldOnlyOurs, "scale"},
-                    {Kind::kConstantValue, "axis"}},
+                    {Kind::kConstantValue, "axis"},
+                    {Kind::kMetadata, "tessera.scale"}},
        .why =
            "A scale of 0 makes every value 0, and is an error. MatMulNBits has a scale for each 32 values of a column, "
            "which are the columns of a tile."},
@@ -97,6 +102,11 @@ std::vector<DifferenceReason> BuildReasons() {
        .patterns = {{Kind::kDims, "values"}},
        .why = "`perm` holds for the grid and inside a tile alike, and dimensions are written in memory order. The "
               "document permutes the grid of this scheme, but not its tiles."},
+      {.schemes = {"block_tiled_floats", "column_major"},
+       .patterns = {{Kind::kMetadata, "tessera.data_type"}},
+       .why =
+           "A Cast is a bare array, which has no place for a constant `data_type`. Without it the declaration does not "
+           "say to what values are cast back."},
       {.schemes = {"column_major"},
        .patterns = {{Kind::kDims, "FLOAT_MATRIX_MXN"}},
        .why =

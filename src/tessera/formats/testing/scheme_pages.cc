@@ -27,7 +27,8 @@ the tests, and `./dev lint --fix` writes it anew.
   are those of the document's struct type. Codebooks that the document leaves open have synthetic numbers.
 * *inverse*: the declarations give the profile and the shape again.
 * *document's type recovered*: the document's own struct type is read back as the same profile.
-* *deviations*: lines of [deviations.md](deviations.md) for the scheme, with what differs in the profile.
+* *deviations*: lines of [deviations.md](deviations.md) for the scheme. They tell of differences in the profile and in
+  metadata as well.
 * *bytes* and *bits a value*: of the payload for that shape. Scales, zero points and codebooks that are constants of the
   type take no payload, so that most numbers here are below those of the format that the scheme is named after.
 
@@ -40,7 +41,7 @@ struct Column {
 };
 constexpr Column kColumns[] = {
     {"scheme", false},
-    {"", false},
+    {"what it is", false},
     {"profile parsed", false},
     {"translated", false},
     {"equal to the document", true},
@@ -60,8 +61,10 @@ bool MentionsScheme(const Deviation& deviation, std::string_view id) {
 
 std::string EqualCell(const SchemeReport::Document& document) {
   if (!document.has_type) return "has none";
-  const bool equal = std::all_of(document.differences.begin(), document.differences.end(),
-                                 [](const Difference& d) { return d.kind == DifferenceKind::kProfile; });
+  const bool equal =
+      std::all_of(document.differences.begin(), document.differences.end(), [](const Difference& difference) {
+        return difference.kind == DifferenceKind::kProfile || difference.kind == DifferenceKind::kMetadata;
+      });
   return equal ? "yes" : "but for deviations";
 }
 
