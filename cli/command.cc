@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -33,6 +34,13 @@ ExitCode ExitCodeOf(const Error& error) { return Info(error.code).kind == ErrorK
 ExitCode Report(const Error& error) {
   std::fputs(fmt::format("{} {}\n", Styled(2, Style::kError, "error:"), error.Format()).c_str(), stderr);
   return ExitCodeOf(error);
+}
+
+ExitCode Report(const Problems& problems) {
+  ExitCode worst = problems.empty() ? kDone : kRefused;
+  for (const Error& error : problems.list()) worst = std::max(worst, Report(error));
+  if (problems.omitted() > 0) std::fputs(fmt::format("and {} more\n", problems.omitted()).c_str(), stderr);
+  return worst;
 }
 
 void AddLimitOption(CLI::App* app, Limits* limits) {

@@ -26,6 +26,8 @@ ExitCode ExitCodeOf(const Error& error);
 
 // Prints an error on one line to stderr and returns its exit code.
 ExitCode Report(const Error& error);
+// The same for all of them, a line each; the worst code.
+ExitCode Report(const Problems& problems);
 
 // Sets up the arguments of a verb; returns what runs it.
 using Command = std::function<ExitCode()>;

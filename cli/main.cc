@@ -18,6 +18,12 @@ constexpr CommandRow kCommands[] = {
      "tessera inspect model.onnx --json", SetupInspect},
     {"layout", "Draw the byte map of one value of a struct type", "tessera layout q4_0.txt --shape 32x4096",
      SetupLayout},
+    {"type", "Turn quantization profiles into struct types, and back",
+     "tessera type q4_0.profile.txt --shape 4096x4096\n"
+     "  tessera type q4_0.profile.txt --shape 4096x4096 --layout --bytes 18\n"
+     "  tessera type nf4.profile.txt --shape 4096x4096 --set codebook_data=@nf4.npy --json\n"
+     "  tessera type model.onnx --type Q4_0 --profile",
+     SetupType},
 };
 
 constexpr const char* kExitCodes =

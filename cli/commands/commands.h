@@ -8,5 +8,6 @@ namespace tessera::cli {
 Command SetupCheck(CLI::App* app);
 Command SetupInspect(CLI::App* app);
 Command SetupLayout(CLI::App* app);
+Command SetupType(CLI::App* app);
 
 }  // namespace tessera::cli

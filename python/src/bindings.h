@@ -19,7 +19,9 @@
 
 #include "tessera/base/error.h"
 #include "tessera/onnx/model.h"
+#include "tessera/quant/profile.h"
 #include "tessera/types/limits.h"
+#include "tessera/types/notation.h"
 #include "tessera/types/struct_view.h"
 #include "tessera/types/type_table.h"
 
@@ -49,6 +51,12 @@ T Unwrap(Result<T> result) {
   if (!result) throw Raised(std::move(result).error());
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
+
+// As a list, with a warning where some are only counted.
+nb::typed<nb::list, Error> ProblemList(const Problems& problems);
+
+// The limits of an argument that may be None.
+inline Limits Given(const Limits* limits) { return limits == nullptr ? Limits{} : *limits; }
 
 // ---- arrays.cc: NumPy arrays over memory that `Owner` keeps alive, all read-only
 
@@ -151,6 +159,13 @@ struct TextOptions {
   const Limits* limits = nullptr;
 };
 
+NotationOptions NotationOptionsOf(const TextOptions& options);
+// `error` at its place in the text.
+Error InFile(Error error, const std::string& file);
+
+// The last of these declarations, which are a list of their own. Raises the first problem.
+TypeObject CheckedRoot(std::vector<StructType> types, const Limits& limits);
+
 // The declarations of a text, checked. Raises the first problem.
 std::vector<TypeObject> ParseTypes(const Text& text, const TextOptions& options);
 // The one declaration of a text that no other refers to.
@@ -193,12 +208,18 @@ LeafViewObject LeafAt(const ViewObject& view, std::string_view path);
 // All bytes: in place where they are one segment, else joined.
 Array PayloadOf(const ViewObject& view);
 
+// ---- profile.cc
+
+// What a type is the translation of. Raises kNotAProfile, kProfileShape.
+Profile ProfileOf(const TypeObject& type, std::optional<std::vector<int64_t>> shape);
+
 // ---- one a file
 
 void BindErrors(nb::module_& m);
 void BindTypes(nb::module_& m);
 void BindViews(nb::module_& m);
 void BindModel(nb::module_& m);
+void BindProfiles(nb::module_& m);
 void BindTables(nb::module_& m);  // tables.cc: the tables of types and operators, for tests
 
 }  // namespace tessera::python

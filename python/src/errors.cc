@@ -1,4 +1,5 @@
 // Problems, and the one place that turns an Error into a Python exception (tessera/_errors.py).
+#include <fmt/format.h>
 #include <nanobind/operators.h>
 
 #include <algorithm>
@@ -30,6 +31,17 @@ Error MakeProblem(const Text& code, const Text& where, const Text& what, const T
 }
 
 }  // namespace
+
+nb::typed<nb::list, Error> ProblemList(const Problems& problems) {
+  nb::typed<nb::list, Error> list;
+  for (const Error& error : problems.list()) list.append(nb::cast(error));
+  if (problems.omitted() > 0) {
+    std::string text =
+        fmt::format("{} more problems are not listed; Limits.problems says how many are", problems.omitted());
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
+  }
+  return list;
+}
 
 void BindErrors(nb::module_& m) {
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {

@@ -114,8 +114,6 @@ auto Alone(const SharedModel& shared, Change change) {
   return result;
 }
 
-Limits Given(const Limits* limits) { return limits == nullptr ? Limits{} : *limits; }
-
 ModelObject LoadModel(const std::filesystem::path& path, const Limits* limits) {
   LoadOptions options{.limits = Given(limits)};
   nb::gil_scoped_release release;
@@ -298,17 +296,6 @@ SaveReport SaveModel(const ModelObject& self, const std::filesystem::path& path,
   if (model_bytes) options.model_bytes = *model_bytes;
   if (external_bytes) options.external_bytes = *external_bytes;
   return Unwrap(WithoutGil(self.shared, [&](const Model& model) { return model.Save(path, options); }));
-}
-
-nb::typed<nb::list, Error> ProblemList(const Problems& problems) {
-  nb::typed<nb::list, Error> list;
-  for (const Error& error : problems.list()) list.append(nb::cast(error));
-  if (problems.omitted() > 0) {
-    std::string text =
-        fmt::format("{} more problems are not listed; Limits.problems says how many are", problems.omitted());
-    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
-  }
-  return list;
 }
 
 nb::typed<nb::list, Error> CheckPath(const std::filesystem::path& path,

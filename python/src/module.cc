@@ -9,5 +9,6 @@ NB_MODULE(_tessera, m) {
   tessera::python::BindTypes(m);
   tessera::python::BindViews(m);
   tessera::python::BindModel(m);
+  tessera::python::BindProfiles(m);
   tessera::python::BindTables(m);
 }

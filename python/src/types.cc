@@ -36,27 +36,13 @@ ParameterValue ParameterOf(const nb::object& value, const std::string& name) {
   return ConstantOf(value, name);
 }
 
-Error InFile(Error error, const std::string& file) {
-  if (!file.empty()) error.where = error.where.empty() ? file : file + ": " + error.where;
-  return error;
-}
-
 struct ParsedTypes {
   std::vector<TypeObject> types;
   std::vector<bool> referenced;
 };
 
 ParsedTypes Parse(const Text& text, const TextOptions& options) {
-  NotationOptions notation;
-  if (options.limits != nullptr) notation.limits = *options.limits;
-  notation.shape = options.shape;
-  notation.file_name = options.file_name;
-  if (!options.parameters.is_none()) {
-    for (nb::handle item : options.parameters.attr("items")()) {
-      std::string name = nb::cast<Text>(item[0]).bytes;
-      notation.parameters[name] = ParameterOf(nb::borrow(item[1]), name);
-    }
-  }
+  const NotationOptions notation = NotationOptionsOf(options);
   NotationResult result = Unwrap(ParseNotation(text.bytes, notation));
   Result<std::vector<StructType>> concrete = std::move(result).Concrete();
   if (!concrete) throw Raised(InFile(std::move(concrete).error(), options.file_name));
@@ -123,6 +109,35 @@ std::string Repr(const TypeObject& self) {
 }
 
 }  // namespace
+
+NotationOptions NotationOptionsOf(const TextOptions& options) {
+  NotationOptions notation;
+  notation.limits = Given(options.limits);
+  notation.shape = options.shape;
+  notation.file_name = options.file_name;
+  if (!options.parameters.is_none()) {
+    for (nb::handle item : options.parameters.attr("items")()) {
+      std::string name = nb::cast<Text>(item[0]).bytes;
+      notation.parameters[name] = ParameterOf(nb::borrow(item[1]), name);
+    }
+  }
+  return notation;
+}
+
+Error InFile(Error error, const std::string& file) {
+  if (!file.empty()) error.where = error.where.empty() ? file : file + ": " + error.where;
+  return error;
+}
+
+TypeObject CheckedRoot(std::vector<StructType> types, const Limits& limits) {
+  auto list = std::make_shared<TypeList>();
+  Problems problems;
+  list->table = TypeTable::Build(std::move(types), limits, &problems);
+  if (!problems.empty()) throw Raised(problems.list().front());
+  TypeObject root(list, static_cast<int32_t>(list->table.size()) - 1);
+  root.checked();
+  return root;
+}
 
 std::shared_ptr<const TypeList> TypeListOf(const Model& model, const Limits& limits) {
   auto list = std::make_shared<TypeList>();
@@ -311,6 +326,10 @@ file_name: how errors call the text.)")
       .def_prop_ro(
           "encoder", [](const TypeObject& self) { return FunctionTextOf(self.declaration().encoder); },
           "The function from the tensor to bytes, in ONNX's text syntax; None if there is none.")
+      .def("profile", &ProfileOf, nb::arg("shape") = nb::none(), R"(The profile that this type is the translation of.
+
+shape: the logical shape, where the type itself does not tell it.
+Raises TesseraError where there is no such profile.)")
       .def("view", &ViewOfBuffer, nb::arg("buffer"),
            nb::sig("def view(self, buffer: bytes | bytearray | memoryview | NDArray[typing.Any]) -> StructView"),
            "The bytes of one value seen through this type. Nothing is copied; the view keeps the buffer.")

@@ -6,6 +6,7 @@
     tessera.check("model.onnx")                    # everything that is wrong with a file
 
 A `StructType` says what each bit of a value is; `StructType.parse` reads one from text, and `str` writes it.
+A `Profile` says how a tensor is quantized; `Profile.struct_type` gives its `StructType` for a shape.
 Arrays that `numpy()` returns are read-only. They keep the file they look into mapped, so nothing else has to be kept.
 
 Objects may be used from several threads. Everything that fails raises `TesseraError`.
@@ -18,6 +19,7 @@ from tessera._tessera import (
     Limits,
     Model,
     Problem,
+    Profile,
     SaveReport,
     Segment,
     StructType,
@@ -28,6 +30,7 @@ from tessera._tessera import (
     check,
     inspect,
     load,
+    parse_profiles,
     parse_types,
 )
 
@@ -39,6 +42,7 @@ __all__ = [
     "Model",
     "NotFoundError",
     "Problem",
+    "Profile",
     "SaveReport",
     "Segment",
     "StructType",
@@ -50,5 +54,6 @@ __all__ = [
     "check",
     "inspect",
     "load",
+    "parse_profiles",
     "parse_types",
 ]

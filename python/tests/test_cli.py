@@ -68,7 +68,7 @@ def test_every_verb_has_help_with_an_example() -> None:
     overview = run("--help")
     assert overview.returncode == 0
     verbs = re.findall(r"^  (\w+) {3,}", overview.stdout, re.MULTILINE)
-    assert verbs == ["check", "inspect", "layout"]
+    assert verbs == ["check", "inspect", "layout", "type"]
     for verb in verbs:
         text = run(verb, "--help").stdout
         assert f"Example:\n  tessera {verb} " in text
@@ -77,7 +77,7 @@ def test_every_verb_has_help_with_an_example() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["shrink"], ["check"], ["check", "--no-such-option", "x"], ["inspect", "a", "b"], ["layout"]]
+    [[], ["shrink"], ["check"], ["check", "--no-such-option", "x"], ["inspect", "a", "b"], ["layout"], ["type"]]
     + [["check", "x", "--limit", v] for v in ("depth", "depth=x", "deep=3", "depth=99999999")],
 )
 def test_wrong_arguments_are_one_line_and_exit_code_2(arguments: list[str]) -> None:

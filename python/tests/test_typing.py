@@ -45,6 +45,18 @@ assert_type(model.serialize(), bytes)
 assert_type(tessera.check("m.onnx", values={"x": Path("x.pb")}), list[tessera.Problem])
 assert_type(tessera.check(model, data_files=False), list[tessera.Problem])
 assert_type(tessera.inspect("m.onnx"), dict[str, Any])
+profile = tessera.Profile.parse("...", shape=(2, 3), parameters={"codebook_data": np.zeros(3)}, file_name="f")
+assert_type(profile, tessera.Profile)
+assert_type(tessera.parse_profiles("...", limits=tessera.Limits()), list[tessera.Profile])
+assert_type(profile.family, str)
+assert_type(profile.data_type, str)
+assert_type(profile.metadata, dict[str, str])
+assert_type(profile.validate(), list[tessera.Problem])
+assert_type(profile.resolved(), tessera.Profile)
+assert_type(profile.struct_type((2, 3), name="W", outliers=3), tessera.StructType)
+assert_type(tessera.Profile.from_struct_type(type_, [2, 3]), tessera.Profile)
+assert_type(type_.profile(), tessera.Profile)
+assert_type(profile == type_.profile(shape=(2, 3)), bool)
 try:
     pass
 except tessera.FileAccessError as e:
@@ -56,6 +68,9 @@ WRONG = [
     "tessera.load('m.onnx').nothing",
     "tessera.StructType.parse('', shape='text').size_bytes + ''",
     "tessera.parse_types(b'')",
+    "tessera.Profile.parse('').struct_type()",
+    "tessera.Profile.parse('').struct_type((2, 3), 'W')",
+    "tessera.Profile.parse('').validate() + 1",
 ]
 STRICT = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context"]
 

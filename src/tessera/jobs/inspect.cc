@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "tessera/base/checked.h"
+#include "tessera/jobs/logical_shape.h"
 #include "tessera/jobs/walk.h"
 #include "tessera/onnx/check_model.h"
 #include "tessera/onnx/convert.h"
 #include "tessera/onnx/tensor.h"
-#include "tessera/types/function_check.h"
 #include "tessera/types/notation.h"
 
 namespace tessera {
@@ -86,12 +86,10 @@ class Inspector {
     } else {
       value.type = type->declaration.Name().empty() ? "(inline)" : type->declaration.Name();
       value.bytes = type->size_bits / 8;
-      std::optional<OutputSignature> output =
-          type->declaration.decoder ? DeclaredOutput(*type->declaration.decoder) : std::nullopt;
-      if (output) {
-        value.shape = output->dims;
+      if (std::optional<std::vector<int64_t>> shape = LogicalShape(type->declaration)) {
+        value.elements = CheckedProduct(*shape);
+        value.shape = *std::move(shape);
         value.has_shape = true;
-        value.elements = CheckedProduct(output->dims);
       }
     }
     Place(proto, &value);

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "tessera/base/checked.h"
-#include "tessera/types/function_check.h"
+#include "tessera/jobs/leaf_rows.h"
+#include "tessera/jobs/logical_shape.h"
 
 namespace tessera {
 namespace {
@@ -77,14 +78,6 @@ std::string ElementName(const Leaf& leaf, uint64_t element) {
     element /= leaf.dims[i];
   }
   return fmt::format("{}[{}]", leaf.path, fmt::join(index, ","));
-}
-
-std::optional<double> BitsPerWeight(const CheckedType& type) {
-  if (!type.declaration.decoder) return std::nullopt;
-  std::optional<OutputSignature> output = DeclaredOutput(*type.declaration.decoder);
-  std::optional<uint64_t> elements = output ? CheckedProduct(output->dims) : std::nullopt;
-  if (!elements || *elements == 0) return std::nullopt;
-  return static_cast<double>(type.size_bits) / static_cast<double>(*elements);
 }
 
 std::string FieldTable(const CheckedType& type) {
@@ -156,15 +149,14 @@ std::string LayoutText(const CheckedType& type, const LayoutOptions& options) {
   return text;
 }
 
-std::string LayoutJson(const CheckedType& type) {
-  using Json = nlohmann::ordered_json;
-  Json leaves = Json::array();
+nlohmann::ordered_json LeafRows(const CheckedType& type) {
+  nlohmann::ordered_json leaves = nlohmann::ordered_json::array();
   for (const Leaf& leaf : type.leaves) {
-    Json row = {{"path", leaf.path},
-                {"input_name", leaf.input_name},
-                {"type", Name(leaf.type)},
-                {"bits", leaf.bits},
-                {"dims", leaf.dims}};
+    nlohmann::ordered_json row = {{"path", leaf.path},
+                                  {"input_name", leaf.input_name},
+                                  {"type", Name(leaf.type)},
+                                  {"bits", leaf.bits},
+                                  {"dims", leaf.dims}};
     if (leaf.constant == nullptr) {
       row["bit_offset"] = leaf.bit_offset;
       row["bit_strides"] = leaf.bit_strides;
@@ -173,7 +165,12 @@ std::string LayoutJson(const CheckedType& type) {
     }
     leaves.push_back(std::move(row));
   }
-  Json json = {{"name", type.declaration.Name()}, {"size_bits", type.size_bits}, {"leaves", std::move(leaves)}};
+  return leaves;
+}
+
+std::string LayoutJson(const CheckedType& type) {
+  using Json = nlohmann::ordered_json;
+  Json json = {{"name", type.declaration.Name()}, {"size_bits", type.size_bits}, {"leaves", LeafRows(type)}};
   if (std::optional<double> bits = BitsPerWeight(type)) json["bits_per_weight"] = *bits;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -3,126 +3,112 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <string_view>
 #include <utility>
-#include <variant>
 
-#include "tessera/base/file.h"
-#include "tessera/jobs/npy.h"
 #include "tessera/onnx/check_model.h"
+#include "tessera/types/closure.h"
 #include "tessera/types/notation.h"
 
 namespace tessera {
 namespace {
 
-std::optional<int64_t> ParseInteger(std::string_view text) {
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
+// What a file declares before it is checked. A model's declarations are checked from its messages.
+struct Declared {
+  std::vector<StructType> types;
+  std::vector<Profile> profiles;
+};
+
+Result<Declared> DeclaredIn(const Source& source) {
+  TESSERA_ASSIGN(NotationResult parsed, ParseNotation(source.text(), source.notation));
+  Result<std::vector<StructType>> types = std::move(parsed).Concrete();
+  if (!types) return tl::unexpected<Error>(source.At(std::move(types).error()));
+  return Declared{*std::move(types), {}};
 }
 
-Result<void> Bind(const std::string& assignment, NotationOptions* options) {
-  size_t equals = assignment.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    return Fail(ErrorCode::kArgument, "--set " + assignment, "is not an assignment", "NAME=LITERAL or NAME=@file.npy");
-  }
-  std::string name = assignment.substr(0, equals);
-  std::string value = assignment.substr(equals + 1);
-  if (value.starts_with('@')) {
-    TESSERA_ASSIGN(options->parameters[name], LoadNpy(value.substr(1)));
-    return {};
-  }
-  if (value.empty()) {
-    return Fail(ErrorCode::kArgument, "--set " + assignment, "has no value", "NAME=LITERAL or NAME=@file.npy");
-  }
-  // What is no integer is a literal of the constant's type, which is checked where it is used: 0.5, true, INT4.
-  if (std::optional<int64_t> number = ParseInteger(value))
-    options->parameters[name] = *number;
-  else
-    options->parameters[name] = value;
-  return {};
-}
-
-Result<std::vector<int64_t>> ParseShape(const std::string& text) {
-  std::vector<int64_t> shape;
-  size_t start = 0;
-  while (start <= text.size()) {
-    size_t end = std::min(text.find_first_of("x,", start), text.size());
-    std::optional<int64_t> dim = ParseInteger(std::string_view(text).substr(start, end - start));
-    if (!dim || *dim < 0) {
-      return Fail(ErrorCode::kArgument, "--shape " + text, "is not a shape",
-                  "sizes with x or commas between them: 4096x4096");
-    }
-    shape.push_back(*dim);
-    start = end + 1;
-  }
-  return shape;
-}
-
-bool LooksLikeText(std::span<const uint8_t> bytes) {
-  std::span<const uint8_t> head = bytes.first(std::min<size_t>(bytes.size(), 512));
-  return std::all_of(head.begin(), head.end(),
-                     [](uint8_t c) { return c >= 0x20 || c == '\n' || c == '\r' || c == '\t'; });
-}
-
-void MarkReferences(const PhysicalType& type, std::vector<bool>* referenced) {
-  if (const auto* reference = std::get_if<TypeReference>(&type.kind)) {
-    if (reference->index >= 0 && static_cast<size_t>(reference->index) < referenced->size())
-      (*referenced)[reference->index] = true;
-  } else if (const auto* array = std::get_if<ArrayType>(&type.kind)) {
-    MarkReferences(*array->element, referenced);
-  } else if (const auto* structure = std::get_if<StructureType>(&type.kind)) {
-    for (const Field& field : structure->fields) {
-      if (const auto* part = std::get_if<PhysicalType>(&field.content)) MarkReferences(*part, referenced);
-    }
-  }
+std::optional<Declared> TranslatedFrom(const Source& source, const TranslationOptions& options, Problems* problems) {
+  std::optional<ProfileSource> loaded = LoadProfiles(source, problems);
+  if (!loaded) return std::nullopt;
+  std::optional<Translation> translation = TranslateProfiles(source, *loaded, options, problems);
+  if (!translation) return std::nullopt;
+  Declared declared{std::move(translation->types), {}};
+  for (const Profile& profile : loaded->profiles) declared.profiles.push_back(Resolved(profile));
+  return declared;
 }
 
 }  // namespace
 
-Result<TypeSource> LoadTypes(const std::filesystem::path& path, const TypeSourceOptions& options) {
-  TESSERA_ASSIGN(std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  Problems problems;
+Result<std::vector<size_t>> TypeSource::Select(std::string_view name) const {
+  if (name.empty()) return roots;
+  int32_t index = table.Find(name);
+  if (index >= 0) return std::vector<size_t>{static_cast<size_t>(index)};
+  std::string names;
+  for (const StructType& type : table.declarations()) names += (names.empty() ? "" : ", ") + type.Name();
+  return Fail(ErrorCode::kArgument, path.string(), "declares no type " + Quoted(name), names);
+}
+
+Result<RecoveredProfile> TypeSource::ProfileOf(size_t index) const {
+  std::vector<StructType> closure = Closure(table.declaration(index), table.declarations());
+  // The shape that profiles were translated for is that of their roots, which know it themselves.
+  return RecoverProfile(closure, profiles.empty() ? shape : std::nullopt, limits);
+}
+
+std::vector<StructType> TypeSource::Declarations(const std::vector<size_t>& indices) const {
+  if (indices.size() == 1) return Closure(table.declaration(indices.front()), table.declarations());
+  return {table.declarations().begin(), table.declarations().end()};
+}
+
+std::optional<TypeSource> LoadTypes(const Source& source, const TranslationOptions& options, Problems* problems) {
+  const size_t before = problems->count();
+  const Limits& limits = source.notation.limits;
+  if (source.kind != Source::Kind::kProfileText && (!options.name.empty() || options.outliers)) {
+    problems->Add(source.At({ErrorCode::kArgument, "", "holds struct types, and --name and --outliers are for profiles",
+                             "a text that begins with QuantizationProto"}));
+    return std::nullopt;
+  }
+  Problems found;
   std::optional<TypeTable> table;
-  if (LooksLikeText(file->bytes())) {
-    NotationOptions notation;
-    notation.limits = options.limits;
-    notation.file_name = path.string();
-    for (const std::string& assignment : options.assignments) TESSERA_TRY(Bind(assignment, &notation));
-    if (!options.shape.empty()) {
-      TESSERA_ASSIGN(notation.shape, ParseShape(options.shape));
-    }
-    std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-    TESSERA_ASSIGN(NotationResult parsed, ParseNotation(text, notation));
-    Result<std::vector<StructType>> types = std::move(parsed).Concrete();
-    if (!types) {
-      Error error = std::move(types).error();
-      error.where = path.string();
-      return tl::unexpected<Error>(std::move(error));
-    }
-    table = TypeTable::Build(*std::move(types), options.limits, &problems);
-  } else {
+  std::vector<Profile> profiles;
+  if (source.kind == Source::Kind::kModel) {
     LoadOptions load;
-    load.limits = options.limits;
-    TESSERA_ASSIGN(Model model, Model::Load(path, load));
-    table = BuildTypeTable(model.proto(), options.limits, &problems);
+    load.limits = limits;
+    Result<Model> model = Model::Load(source.path, load);
+    if (!model) {
+      problems->Add(std::move(model).error());
+      return std::nullopt;
+    }
+    table = BuildTypeTable(model->proto(), limits, &found);
+  } else {
+    std::optional<Declared> declared;
+    if (source.kind == Source::Kind::kProfileText) {
+      declared = TranslatedFrom(source, options, problems);
+    } else {
+      Result<Declared> read = DeclaredIn(source);
+      if (read)
+        declared = *std::move(read);
+      else
+        problems->Add(std::move(read).error());
+    }
+    if (!declared) return std::nullopt;
+    table = TypeTable::Build(std::move(declared->types), limits, &found);
+    profiles = std::move(declared->profiles);
   }
-  if (!problems.empty()) {
-    Error error = problems.list().front();
-    error.where = path.string() + ": " + error.where;
-    return tl::unexpected<Error>(std::move(error));
+  for (const Error& error : found.list()) problems->Add(source.At(error));
+  if (found.empty() && table->size() == 0) {
+    problems->Add(source.At({ErrorCode::kArgument, "", "declares no struct types", "a file with at least one"}));
   }
-  if (table->size() == 0)
-    return Fail(ErrorCode::kArgument, path.string(), "declares no struct types", "a file with at least one");
+  if (problems->count() != before) return std::nullopt;
+
   std::vector<bool> referenced(table->size());
-  for (size_t i = 0; i < table->size(); ++i) MarkReferences(table->declaration(i).root, &referenced);
-  TypeSource source{*std::move(table), {}};
-  for (size_t i = 0; i < referenced.size(); ++i) {
-    if (!referenced[i]) source.roots.push_back(i);
+  for (const StructType& type : table->declarations()) {
+    PhysicalType root = type.root;
+    ForEachReference(&root,
+                     [&](TypeReference* reference) { referenced[static_cast<size_t>(reference->index)] = true; });
   }
-  return source;
+  TypeSource result{source.path, limits, source.notation.shape, *std::move(table), {}, std::move(profiles)};
+  for (size_t i = 0; i < referenced.size(); ++i) {
+    if (!referenced[i]) result.roots.push_back(i);
+  }
+  return result;
 }
 
 }  // namespace tessera

@@ -10,17 +10,6 @@ namespace {
 constexpr std::array<std::string_view, 8> kRoleNames = {"VALUES", "SIGN",     "SCALE", "ZERO_POINT",
                                                         "BIAS",   "EXPONENT", "CODE",  "MASK"};
 
-constexpr std::array<std::string_view, 3> kPerNames = {"tile", "channel", "tensor"};
-constexpr std::array<std::string_view, 2> kAtNames = {"before", "after"};
-
-// The value whose name stands at its number.
-template <typename T, typename Names>
-std::optional<T> FromName(const Names& names, std::string_view name) {
-  auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<T>(found - names.begin());
-}
-
 void ResolveIn(Profile* profile);
 
 void ResolveIn(Stored* stored) {
@@ -99,13 +88,10 @@ bool TilingProfile::operator==(const TilingProfile& other) const {
 std::string_view Name(BlockFieldRole role) { return kRoleNames[static_cast<size_t>(role)]; }
 
 std::optional<BlockFieldRole> BlockFieldRoleFromName(std::string_view name) {
-  return FromName<BlockFieldRole>(kRoleNames, name);
+  const auto* found = std::find(kRoleNames.begin(), kRoleNames.end(), name);
+  if (found == kRoleNames.end()) return std::nullopt;
+  return static_cast<BlockFieldRole>(found - kRoleNames.begin());
 }
-
-std::string_view Name(Stored::Per per) { return kPerNames[static_cast<size_t>(per)]; }
-std::string_view Name(Stored::At at) { return kAtNames[static_cast<size_t>(at)]; }
-std::optional<Stored::Per> StoredPerFromName(std::string_view name) { return FromName<Stored::Per>(kPerNames, name); }
-std::optional<Stored::At> StoredAtFromName(std::string_view name) { return FromName<Stored::At>(kAtNames, name); }
 
 std::optional<BlockFieldRole> BlockFieldRoleFromNumber(int64_t number) {
   if (number < 0 || static_cast<uint64_t>(number) >= kRoleNames.size()) return std::nullopt;

@@ -46,12 +46,6 @@ struct Stored {
   bool operator==(const Stored& other) const;
 };
 
-// "tile", "channel", "tensor"; "before", "after".
-std::string_view Name(Stored::Per per);
-std::string_view Name(Stored::At at);
-std::optional<Stored::Per> StoredPerFromName(std::string_view name);
-std::optional<Stored::At> StoredAtFromName(std::string_view name);
-
 // The oneof of the document (scale_float, scale_int: 2^scale_int) and the extension; absent is 1.
 struct ScaleExponent {
   int32_t exponent = 0;

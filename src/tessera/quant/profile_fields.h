@@ -106,6 +106,22 @@ struct EnumText<Stored::At> {
   static std::optional<std::string_view> NameOf(int64_t number) { return NameAt(kNames, number); }
 };
 
+// REQUIRES: an enumerator of Enum.
+template <typename Enum>
+std::string_view EnumName(Enum value) {
+  return *EnumText<Enum>::NameOf(static_cast<int64_t>(value));
+}
+
+// nullopt for a name that is none.
+template <typename Enum>
+std::optional<Enum> EnumFromName(std::string_view name) {
+  for (int64_t number = 0;; ++number) {
+    const std::optional<std::string_view> candidate = EnumText<Enum>::NameOf(number);
+    if (!candidate) return std::nullopt;
+    if (*candidate == name) return static_cast<Enum>(number);
+  }
+}
+
 // ---- Messages
 
 template <typename Message>

@@ -32,15 +32,6 @@ template <typename T>
 constexpr bool kRepeated<std::vector<T>> = true;
 
 template <typename Enum>
-std::optional<Enum> EnumFromName(std::string_view name) {
-  for (int64_t number = 0;; ++number) {
-    const std::optional<std::string_view> candidate = EnumText<Enum>::NameOf(number);
-    if (!candidate) return std::nullopt;
-    if (*candidate == name) return static_cast<Enum>(number);
-  }
-}
-
-template <typename Enum>
 std::string EnumNames() {
   std::string names;
   for (int64_t number = 0;; ++number) {

@@ -106,7 +106,7 @@ std::string Text(T value) {
 template <typename T>
   requires std::is_enum_v<T>
 std::string Text(T value) {
-  return std::string(*EnumText<T>::NameOf(static_cast<int64_t>(value)));
+  return std::string(EnumName(value));
 }
 
 template <typename T>

@@ -8,6 +8,7 @@
 
 #include "tessera/base/checked.h"
 #include "tessera/quant/families/family.h"
+#include "tessera/quant/profile_fields.h"
 #include "tessera/quant/translate.h"
 #include "tessera/types/closure.h"
 #include "tessera/types/element_value.h"
@@ -172,7 +173,7 @@ Result<std::optional<Stored>> Recoverer::ReadStored(const Reader& reader, const 
   if (const std::string* text = reader.FindMetadata(fmt::format("{}{}", kReservedPrefix, name))) {
     const std::string_view whole = *text;
     const size_t comma = std::min(whole.find(','), whole.size());
-    if (whole.starts_with("per=")) per = StoredPerFromName(whole.substr(4, comma - 4));
+    if (whole.starts_with("per=")) per = EnumFromName<Stored::Per>(whole.substr(4, comma - 4));
     if (!per) return reader.NotAProfile(name, "its metadata does not say per what it is stored");
   }
   // Where the field stands: here, beside the tiles, or in the outermost tiling.

@@ -7,6 +7,7 @@
 
 #include "tessera/base/checked.h"
 #include "tessera/quant/families/family.h"
+#include "tessera/quant/profile_data.h"
 #include "tessera/quant/validate.h"
 #include "tessera/types/closure.h"
 #include "tessera/types/type_table.h"
@@ -64,53 +65,17 @@ std::string RootName(const Profile& profile, std::span<const int64_t> shape) {
 }
 
 // The first data without a value, with its place.
-namespace {
-
-std::optional<Error> Open(const FloatData& data, const Path& path) {
-  if (data.parameter.empty()) return std::nullopt;
-  return Error{ErrorCode::kUnbound, path.Str(), fmt::format("the data {} has no value", Quoted(data.parameter)),
-               fmt::format("--set {}=@file.npy", data.parameter)};
+std::optional<Error> FindOpen(const Profile& profile) {
+  std::optional<Error> open;
+  DataWalk walk([&](const FloatData& data, const Path& path) {
+    if (open || data.parameter.empty()) return;
+    open = Error{ErrorCode::kUnbound, path.Str(), fmt::format("the data {} has no value", Quoted(data.parameter)),
+                 fmt::format("--set {}=@file.npy", data.parameter)};
+  });
+  walk(profile, Path());
+  return open;
 }
 
-std::optional<Error> FindOpen(const Profile& profile, const Path& path);
-
-std::optional<Error> FindOpen(const Scale& scale, const Path& path) {
-  const auto* stored = std::get_if<Stored>(&scale);
-  const auto* inner = stored == nullptr ? nullptr : std::get_if<Box<Profile>>(&stored->type);
-  return inner == nullptr ? std::nullopt : FindOpen(**inner, path.Field("scale"));
-}
-
-std::optional<Error> FindOpen(const Profile& profile, const Path& path) {
-  if (profile.pre_rotation) {
-    if (auto open = Open(profile.pre_rotation->matrix, path.Field("pre_rotation").Field("matrix"))) return open;
-  }
-  if (profile.post_rotation) {
-    if (auto open = Open(profile.post_rotation->matrix, path.Field("post_rotation").Field("matrix"))) return open;
-  }
-  const Path family = path.Field(NamesOf(profile).field);
-  if (const auto* linear = std::get_if<LinearProfile>(&profile.kind)) {
-    if (auto open = FindOpen(linear->scale, family)) return open;
-    const auto* stored = std::get_if<Stored>(&linear->zero_point);
-    const auto* inner = stored == nullptr ? nullptr : std::get_if<Box<Profile>>(&stored->type);
-    if (inner != nullptr) return FindOpen(**inner, family.Field("zero_point"));
-  } else if (const auto* codebook = std::get_if<CodebookProfile>(&profile.kind)) {
-    if (auto open = Open(codebook->codebook_data, family.Field("codebook_data"))) return open;
-    return FindOpen(codebook->scale, family);
-  } else if (const auto* floating_point = std::get_if<FloatingPointProfile>(&profile.kind)) {
-    return FindOpen(floating_point->scale, family);
-  } else if (const auto* sparse = std::get_if<SparseProfile>(&profile.kind)) {
-    return FindOpen(*sparse->base_quant, family.Field("base_quant"));
-  } else if (const auto* blocks = std::get_if<StructuredBlockProfile>(&profile.kind)) {
-    return Open(blocks->codebook_data, family.Field("codebook_data"));
-  } else if (const auto* tiling = std::get_if<TilingProfile>(&profile.kind)) {
-    for (size_t i = 0; i < tiling->elem_quant.size(); ++i) {
-      if (auto open = FindOpen(tiling->elem_quant[i], family.Index("elem_quant", i))) return open;
-    }
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 }  // namespace quant
 
 std::string ShapeText(std::span<const int64_t> shape) { return fmt::format("{}", fmt::join(shape, "x")); }
@@ -139,7 +104,7 @@ Result<std::vector<StructType>> TranslateProfile(const Profile& profile, std::sp
   const Path root;
   ValidateProfile(profile, root, options.limits, &problems);
   if (!problems.empty()) return tl::unexpected<Error>(problems.list().front());
-  if (std::optional<Error> open = quant::FindOpen(profile, root)) return tl::unexpected<Error>(*std::move(open));
+  if (std::optional<Error> open = quant::FindOpen(profile)) return tl::unexpected<Error>(*std::move(open));
 
   const Profile resolved = Resolved(profile);
   quant::Level level;

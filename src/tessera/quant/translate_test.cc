@@ -264,7 +264,8 @@ const std::vector<Case>& Cases() {
           StructTypeProto { name: "T" structure: { field: [
             { name: "tiles_0" type: array(struct(type_index=0), dimension=1) },
             { name: "tiles_1" type: array(struct(type_index=1), dimension=1) },
-            { name: "tile_shape" constant: tensor(INT64, [1], [4]) } ] }
+            { name: "tile_shape" constant: tensor(INT64, [1], [4]) },
+            { name: "elem_quant_count" constant: tensor(INT32, [], 2) } ] }
             metadata_props: { key: "tessera.shape" value: "8" } } ] })"},
       {"a scale in each tile",
        TESSERA_TILED("scale: stored(FLOAT8E8M0, per=tile, at=after)"),

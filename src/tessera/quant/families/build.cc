@@ -7,6 +7,7 @@
 
 #include "tessera/base/checked.h"
 #include "tessera/quant/families/family.h"
+#include "tessera/quant/profile_fields.h"
 #include "tessera/types/element_value.h"
 
 namespace tessera::quant {
@@ -194,8 +195,8 @@ Result<void> Translator::PlaceScale(Level* level, const Scale& scale, Body* body
 }
 
 Result<void> Translator::PlaceStored(Level* level, const Stored& stored, std::string_view name, Body* body) {
-  body->metadata.push_back(
-      {fmt::format("{}{}", kReservedPrefix, name), fmt::format("per={}, at={}", Name(stored.per), Name(stored.at))});
+  body->metadata.push_back({fmt::format("{}{}", kReservedPrefix, name),
+                            fmt::format("per={}, at={}", EnumName(stored.per), EnumName(stored.at))});
   const bool per_tile = stored.per == Stored::Per::kTile;
   std::vector<uint64_t> shape = {1};
   if (stored.per == Stored::Per::kChannel) {

@@ -7,6 +7,7 @@
 
 #include "tessera/base/checked.h"
 #include "tessera/quant/families/family.h"
+#include "tessera/quant/profile_data.h"
 #include "tessera/quant/profile_text.h"
 
 namespace tessera::quant {
@@ -206,6 +207,29 @@ std::vector<Field> TilingConstants(const TilingProfile& tiling) {
 
 std::string TileName(const Level& level, const Tiles& tiles) { return level.name + "_TILE_" + SizesName(tiles.shape); }
 
+// A declaration says in a few bytes that a list repeats an entry; the list itself holds each entry, with its codebooks.
+// These bound it, so that what translates is also read back, and a stranger's declaration does not fill the memory.
+constexpr uint64_t kMaxListed = 65'536;
+constexpr uint64_t kMaxListedBytes = uint64_t{1} << 28;
+
+Result<void> CheckListed(uint64_t entries, uint64_t data_bytes, const std::string& name) {
+  if (entries > kMaxListed) {
+    return Fail(ErrorCode::kLimitFields, name, fmt::format("elem_quant has {} entries", entries),
+                fmt::format("at most {}", kMaxListed));
+  }
+  if (data_bytes > kMaxListedBytes) {
+    return Fail(ErrorCode::kLimitConstant, name, "the codebooks of elem_quant pass the limit",
+                fmt::format("at most {} bytes in all entries", kMaxListedBytes));
+  }
+  return {};
+}
+
+Result<void> CheckListed(const std::vector<Profile>& list, const std::string& name) {
+  uint64_t bytes = 0;
+  for (const Profile& profile : list) bytes += DataBytes(profile);
+  return CheckListed(list.size(), bytes, name);
+}
+
 // ---- merged
 
 Result<void> Merge(const TilingProfile& tiling, const Tiles& tiles, Level* level, Body* body) {
@@ -217,6 +241,8 @@ Result<void> Merge(const TilingProfile& tiling, const Tiles& tiles, Level* level
   Level tile = TileLevel(tiles, list.front(), spelling, level->name);
   const auto* linear = std::get_if<LinearProfile>(&list.front().kind);
   const auto* codebook = std::get_if<CodebookProfile>(&list.front().kind);
+  // Linear has a zero point for each tile, which is as long as the list.
+  if (codebook != nullptr) TESSERA_TRY(CheckListed(list, level->name));
   // The tiles of one array follow each other without padding, so each has to be whole bytes; packed bytes always are.
   if (linear != nullptr && !spelling.code_type && !IsWholeBytes(tile.values, *linear)) {
     spelling.code_type = ElementType::kUint8;
@@ -281,7 +307,7 @@ std::vector<Field> RunFields(const std::vector<Run>& runs, const std::vector<int
 
 Result<void> Mix(Translator* translator, const TilingProfile& tiling, const Tiles& tiles, Level* level, Body* body) {
   const std::vector<Profile>& list = tiling.elem_quant;
-  const uint64_t limit = translator->options().limits.fields;
+  TESSERA_TRY(CheckListed(list, level->name));
   std::vector<size_t> kinds;
   std::vector<const Profile*> distinct;
   std::unordered_map<std::string, size_t> seen;
@@ -289,10 +315,6 @@ Result<void> Mix(Translator* translator, const TilingProfile& tiling, const Tile
     auto [found, fresh] = seen.emplace(PrintProfile(profile), distinct.size());
     if (fresh) distinct.push_back(&profile);
     kinds.push_back(found->second);
-    if (distinct.size() > limit) {
-      return Fail(ErrorCode::kLimitFields, level->name, "more kinds of tiles than a declaration may have fields",
-                  fmt::format("at most {}", limit));
-    }
   }
   std::vector<int32_t> declarations;
   for (size_t i = 0; i < distinct.size(); ++i) {
@@ -320,9 +342,8 @@ Result<void> Mix(Translator* translator, const TilingProfile& tiling, const Tile
     }
   }
   body->constants = TilingConstants(tiling);
-  if (list.size() != tiles.count) {
-    body->constants.push_back(IntConstant("elem_quant_count", static_cast<int64_t>(list.size())));
-  }
+  // Also where it is the number of tiles: it tells these fields from one array of tiles that is called `tiles_0`.
+  body->constants.push_back(IntConstant("elem_quant_count", static_cast<int64_t>(list.size())));
   return {};
 }
 
@@ -400,10 +421,13 @@ Result<void> SplitMerged(const Reader& reader, const Tiles& tiles, TilingProfile
   if (!is_codebook) {
     TESSERA_ASSIGN(zero_points, reader.Integers("zero_points", ElementType::kInt64));
   }
-  // What is one for each tile is in proportion to bytes of the declaration.
   if ((scales != nullptr && count > std::max(floats.size(), exponents.size())) ||
-      (!is_codebook && count > zero_points.size()) || (is_codebook && scales == nullptr && count > UINT16_MAX)) {
+      (!is_codebook && count > zero_points.size())) {
     return reader.NotAProfile("scales", "has fewer entries than there are tiles");
+  }
+  if (is_codebook) {
+    std::optional<uint64_t> bytes = CheckedMul(count, DataBytes(tile));
+    TESSERA_TRY(CheckListed(count, bytes.value_or(UINT64_MAX), reader.type().Name()));
   }
   for (uint64_t i = 0; i < count; ++i) {
     Profile profile = tile;
@@ -425,6 +449,7 @@ Result<void> SplitMerged(const Reader& reader, const Tiles& tiles, TilingProfile
 Result<void> SplitMixed(Recoverer* recoverer, const Reader& reader, const ReadLevel& tile, const std::string& tile_name,
                         const Reader& record, size_t entries, TilingProfile* tiling, Spelling* spelling) {
   std::unordered_map<int32_t, Profile> known;
+  uint64_t bytes = 0;  // of the list's data
   for (const Field& field : record.fields()) {
     const auto* part = std::get_if<PhysicalType>(&field.content);
     if (part == nullptr || field.name.starts_with("padding")) continue;
@@ -440,6 +465,10 @@ Result<void> SplitMixed(Recoverer* recoverer, const Reader& reader, const ReadLe
     if (dims[0] > entries - tiling->elem_quant.size()) {
       return reader.NotAProfile(field.name, "has more tiles than elem_quant has entries");
     }
+    std::optional<uint64_t> run_bytes = CheckedMul(dims[0], DataBytes(found->second));
+    if (run_bytes) run_bytes = CheckedAdd(*run_bytes, bytes);
+    bytes = run_bytes.value_or(UINT64_MAX);
+    TESSERA_TRY(CheckListed(entries, bytes, reader.type().Name()));
     tiling->elem_quant.insert(tiling->elem_quant.end(), dims[0], found->second);
   }
   if (tiling->elem_quant.size() != entries) return reader.NotAProfile("elem_quant_count", "differs from the tiles");
@@ -482,15 +511,16 @@ Result<ReadBack> Recover(Recoverer* recoverer, const Reader& reader, const ReadL
   if (target < 0) {
     TESSERA_TRY(SplitMerged(reader, tiles, &tiling, &back.spelling));
   } else if (entries > 0) {
-    TESSERA_TRY(SplitMixed(recoverer, reader, tile, tile_name, recoverer->Read(target), static_cast<size_t>(entries),
-                           &tiling, &back.spelling));
-    back.spelling.codes = UnlessRule(codes->name, "tiles");
-  } else if (codes->name.ends_with("_0")) {
-    if (tiles.count > reader.fields().size() * uint64_t{UINT16_MAX}) {
-      return reader.NotAProfile(codes->name, "has more tiles than a list can hold");
+    const bool cycles = static_cast<uint64_t>(entries) != tiles.count;
+    std::string tiles_name = codes->name;
+    if (!cycles) {
+      if (!tiles_name.ends_with("_0"))
+        return reader.NotAProfile(tiles_name, "is not the first of several kinds of tiles");
+      tiles_name.resize(tiles_name.size() - 2);
     }
-    TESSERA_TRY(SplitMixed(recoverer, reader, tile, tile_name, reader, tiles.count, &tiling, &back.spelling));
-    back.spelling.codes = UnlessRule(codes->name.substr(0, codes->name.size() - 2), "tiles");
+    back.spelling.codes = UnlessRule(tiles_name, "tiles");
+    TESSERA_TRY(SplitMixed(recoverer, reader, tile, tile_name, cycles ? recoverer->Read(target) : reader,
+                           static_cast<size_t>(entries), &tiling, &back.spelling));
   } else {
     back.spelling.codes = UnlessRule(codes->name, "tiles");
     TESSERA_ASSIGN(ReadBack inner, recoverer->Recover(target, tile, tile_name));
