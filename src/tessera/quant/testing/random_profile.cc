@@ -205,7 +205,7 @@ class Generator {
   // A stored parameter that may stand here; nullopt where none may.
   std::optional<Stored> MakeStored(const Shape& shape, int32_t axis, const Place& place, bool zero_point) {
     std::vector<Stored::Per> possible;
-    if (place.in_tiling) possible.insert(possible.end(), 2, Stored::Per::kTile);
+    if (place.in_tiling) possible.insert(possible.end(), 3, Stored::Per::kTile);
     if (axis >= 0 && static_cast<size_t>(axis) < shape.size()) possible.push_back(Stored::Per::kChannel);
     if (place.single_all) possible.push_back(Stored::Per::kTensor);
     if (possible.empty()) return std::nullopt;
@@ -213,8 +213,8 @@ class Generator {
     stored.per = possible[Below(possible.size())];
     stored.at = OneIn(2) ? Stored::At::kBefore : Stored::At::kAfter;
     stored.type = zero_point ? OneOf(random_, kIntegerTypes) : OneOf(random_, kFloatTypes);
-    const bool may_nest = stored.per == Stored::Per::kChannel || place.single_all;
-    if (place.depth < 2 && may_nest && OneIn(3)) {
+    const bool may_nest = stored.per != Stored::Per::kTile || place.single_inner;
+    if (place.depth < 3 && may_nest && OneIn(stored.per == Stored::Per::kTile ? 2 : 3)) {
       Shape inner = {1};
       if (stored.per == Stored::Per::kChannel) inner = {shape[axis]};
       if (stored.per == Stored::Per::kTile) inner = grid_;
@@ -278,6 +278,7 @@ class Generator {
     const int32_t books = OneIn(2) ? 1 : Small(random_, 1, 4);
     int32_t size = Small(random_, 2, OneIn(3) ? 40 : 8);
     if (OneIn(2)) size = 1 << Small(random_, 1, 4);
+    while (int64_t{size} * vector * books > 96 && size > 2) size /= 2;  // long lists only take time
     codebook.vector_size = vector == 1 && OneIn(2) ? 0 : vector;
     codebook.num_codebooks = books == 1 && OneIn(2) ? 0 : books;
     codebook.codebook_size = OneIn(2) ? 0 : size;
@@ -530,7 +531,7 @@ class Generator {
       inside.single_inner = inside.single_all = false;
       const uint64_t most = std::min<uint64_t>(tiles, 12);
       const uint64_t count = OneIn(2) ? most : Below(most - 1) + 2;
-      if (kind == 2) {
+      if (kind == 2 && tiles <= 256) {
         Merge(tile, inside, count, &tiling);
       } else {
         std::vector<Profile> pool;
