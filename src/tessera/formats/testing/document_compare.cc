@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "tessera/quant/translate.h"
 #include "tessera/types/constant_text.h"
 #include "tessera/types/type_table.h"
 
@@ -246,7 +247,7 @@ class Comparison {
           None("entry"));
     }
     for (const Metadata& entry : ours) {
-      if (entry.key == "tessera.shape" || std::find(theirs.begin(), theirs.end(), entry) != theirs.end()) {
+      if (entry.key == kShapeKey || std::find(theirs.begin(), theirs.end(), entry) != theirs.end()) {
         continue;
       }
       Add(DifferenceKind::kMetadata, entry.key, "no such entry",
