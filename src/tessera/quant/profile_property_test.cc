@@ -293,15 +293,17 @@ class Occurrences {
     for (const StructType& type : types) {
       const auto* structure = std::get_if<StructureType>(&type.root.kind);
       if (structure == nullptr) continue;
-      bool merged = false;
-      bool cycled = false;
-      for (const Field& field : structure->fields) {
-        if (!std::holds_alternative<Constant>(field.content)) continue;
-        merged = merged || field.name == "scales" || field.name == "zero_points";
-        cycled = cycled || field.name == "elem_quant_count";
-      }
-      if (merged) ++counts_[cycled ? "merged and cycled" : "merged"];
-      if (cycled && !merged) ++counts_["cycled"];
+      auto has = [&](std::string_view name, bool constant) {
+        return std::any_of(structure->fields.begin(), structure->fields.end(), [&](const Field& field) {
+          return field.name == name && std::holds_alternative<Constant>(field.content) == constant;
+        });
+      };
+      const bool merged = has("scales", true) || has("zero_points", true);
+      if (merged) ++counts_[has("elem_quant_count", true) ? "merged and cycled" : "merged"];
+      // A record of the cycle's tiles, or the fields of a list that is as long as the tiles.
+      if (!merged && has("elem_quant_count", true)) ++counts_["mixed"];
+      if (type.Name().ends_with("_CYCLE")) ++counts_["mixed and cycled"];
+      if (has("tail", false)) ++counts_["cycle with a tail"];
     }
   }
   void ExpectEach(int least) const {
@@ -331,7 +333,9 @@ class Occurrences {
                                        "scalar",
                                        "merged",
                                        "merged and cycled",
-                                       "cycled"};
+                                       "mixed",
+                                       "mixed and cycled",
+                                       "cycle with a tail"};
     for (const FamilyNames& names : kFamilyNames) wanted.emplace_back(names.field);
     for (const char* per : {"tile", "channel", "tensor"}) {
       for (const char* at : {"before", "after"}) {
