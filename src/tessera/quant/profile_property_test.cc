@@ -355,7 +355,7 @@ class Occurrences {
 
 TEST(ProfileProperty, ValidProfilesTranslateAndComeBack) {
   Occurrences occurrences;
-  for (uint64_t seed = 0; seed < 20'000; ++seed) {
+  for (uint64_t seed = 0; seed < 12'000; ++seed) {
     RandomSource random(seed);
     const RandomCase random_case = RandomProfile(&random);
     const auto& [profile, shape, outliers] = random_case;
@@ -432,7 +432,7 @@ TEST(ProfileProperty, AnyProfilePrintsAndIsRefusedOrTranslates) {
   const std::vector<Shape> shapes = {{}, {0}, {6}, {4, 8}, {2, 3, 5}, {-1}, {INT64_MAX, 3}};
   int translated = 0;
   int refused = 0;
-  for (uint64_t seed = 0; seed < 20'000; ++seed) {
+  for (uint64_t seed = 0; seed < 12'000; ++seed) {
     RandomSource random(seed);
     const Profile profile = RandomAnyProfile(&random);
     SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -449,7 +449,7 @@ TEST(ProfileProperty, AnyProfilePrintsAndIsRefusedOrTranslates) {
 TEST(ProfileProperty, OneChangeIsRefusedOrTranslates) {
   int translated = 0;
   int refused = 0;
-  for (uint64_t seed = 0; seed < 20'000; ++seed) {
+  for (uint64_t seed = 0; seed < 12'000; ++seed) {
     RandomSource random(seed);
     const RandomCase random_case = RandomProfile(&random);
     Profile profile = random_case.profile;
