@@ -13,7 +13,7 @@ std::optional<std::vector<int64_t>> LogicalShape(const StructType& type) {
     if (std::optional<OutputSignature> output = DeclaredOutput(*type.decoder)) return output->dims;
   }
   auto entry = std::find_if(type.metadata.begin(), type.metadata.end(),
-                            [](const Metadata& metadata) { return metadata.key == "tessera.shape"; });
+                            [](const Metadata& metadata) { return metadata.key == kShapeKey; });
   if (entry == type.metadata.end()) return std::nullopt;
   Result<std::vector<int64_t>> shape = ParseShapeText(entry->value);
   if (!shape) return std::nullopt;

@@ -399,7 +399,7 @@ Result<RecoveredProfile> RecoverProfile(std::span<const StructType> types, std::
   quant::Recoverer recoverer(list);
   const auto root = static_cast<int32_t>(list.size() - 1);
   const quant::Reader reader = recoverer.Read(root);
-  if (const std::string* text = reader.FindMetadata(quant::kShapeKey); text != nullptr && !shape) {
+  if (const std::string* text = reader.FindMetadata(kShapeKey); text != nullptr && !shape) {
     TESSERA_ASSIGN(shape, ParseShapeText(*text));
   }
   if (!shape) shape = quant::FlatShape(recoverer, reader);

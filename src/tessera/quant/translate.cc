@@ -135,7 +135,7 @@ Result<std::vector<StructType>> TranslateProfile(const Profile& profile, std::sp
   }
   std::vector<StructType> types = translator.TakeTypes();
   StructType& top = types[static_cast<size_t>(part->index)];
-  top.metadata.push_back({std::string(quant::kShapeKey), ShapeText(shape)});
+  top.metadata.push_back({std::string(kShapeKey), ShapeText(shape)});
   types = Closure(StructType(top), types);
   // What the limits say of fields, leaves and constants, and names that a spelling made equal.
   TypeTable::Build(types, options.limits, &problems);

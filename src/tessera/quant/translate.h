@@ -37,6 +37,9 @@ struct Spelling {
   bool operator==(const Spelling&) const = default;
 };
 
+// The metadata key under which a root has its logical shape.
+inline constexpr std::string_view kShapeKey = "tessera.shape";
+
 struct TranslateOptions {
   Spelling spelling;
   // How many outliers a Sparse holds. By rule ceil(outlier_ratio * values); needed where the ratio is 0.
@@ -45,7 +48,7 @@ struct TranslateOptions {
 };
 
 // The declarations, each after those that it refers to, the root last; all have names, and TypeTable accepts them. The
-// root's metadata `tessera.shape` holds the logical shape ("4096x4096").
+// root's metadata has the logical shape under kShapeKey ("4096x4096").
 // Errors: the first of ValidateProfile; kUnbound for data without a value; kProfileShape where the shape does not fit:
 // tiles or blocks that do not divide it, an axis that it does not have, a product that overflows; kLimit*.
 Result<std::vector<StructType>> TranslateProfile(const Profile& profile, std::span<const int64_t> shape,

@@ -21,7 +21,6 @@ namespace tessera::quant {
 
 // Keys of metadata that a translation writes; those of a profile may not begin so.
 inline constexpr std::string_view kReservedPrefix = "tessera.";
-inline constexpr std::string_view kShapeKey = "tessera.shape";
 inline constexpr std::string_view kDataTypeKey = "tessera.data_type";  // where there is no constant data_type
 // kReservedPrefix + the parameter's name: how a stored parameter is placed, "per=tile, at=before".
 
