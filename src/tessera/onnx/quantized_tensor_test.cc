@@ -92,6 +92,26 @@ TEST(QuantizedTensorInAModel, OneProfileIsDeclaredOnce) {
   EXPECT_EQ(model.proto().graph().struct_initializer_size(), 2);
 }
 
+TEST(QuantizedTensorInAModel, ATypeMayStandInTheValue) {
+  Model model = NewModel();
+  const QuantizedTensor tensor = EightValues("w");
+  Result<StructValue> struct_value = ToStructValue(tensor, {});
+  ASSERT_TRUE(struct_value) << struct_value.error().Format();
+  struct_value->types.back().name.reset();
+  Result<ir::StructProto*> value = AddStructValue(&model, *struct_value);
+  ASSERT_TRUE(value) << value.error().Format();
+  EXPECT_TRUE((*value)->has_struct_type());
+  EXPECT_EQ(model.proto().struct_types_size(), 1);
+  Problems problems;
+  const TypeTable table = BuildTypeTable(model.proto(), {}, &problems);
+  Result<StructValue> same = StructValueOf(model, table, **value, "value");
+  ASSERT_TRUE(same) << same.error().Format();
+  EXPECT_EQ(*same, *struct_value);
+  Result<QuantizedTensor> back = Back(model, **value);
+  ASSERT_TRUE(back) << back.error().Format();
+  EXPECT_EQ(*back, tensor);
+}
+
 TEST(QuantizedTensorInAModel, NeedsANameOfItsOwn) {
   Model model = NewModel();
   QuantizedTensor tensor = EightValues("w");

@@ -464,5 +464,136 @@ TEST(ProfileProperty, OneChangeIsRefusedOrTranslates) {
   EXPECT_GT(translated, 2'000);
 }
 
+// ---- Declarations that were not made by a translation
+
+// Changes one thing in one declaration: a name, a field, a number.
+void MutateType(RandomSource* random, StructType* type) {
+  auto* structure = std::get_if<StructureType>(&type->root.kind);
+  if (structure == nullptr || structure->fields.empty() || random->OneIn(10)) {
+    switch (random->Below(4)) {
+      case 0:
+        type->name = RandomString(random);
+        return;
+      case 1:
+        type->doc_string = RandomString(random);
+        return;
+      case 2:
+        if (!type->metadata.empty()) {
+          type->metadata[random->Below(type->metadata.size())].value = RandomString(random);
+          return;
+        }
+        [[fallthrough]];
+      default:
+        type->metadata.push_back({random->OneIn(2) ? "tessera.scale" : RandomString(random), "per=tile, at=after"});
+        return;
+    }
+  }
+  std::vector<Field>& fields = structure->fields;
+  Field& field = fields[random->Below(fields.size())];
+  switch (random->Below(6)) {
+    case 0:
+      field.name = random->OneIn(2) ? fields[random->Below(fields.size())].name + "_0" : RandomString(random);
+      return;
+    case 1:
+      fields.erase(fields.begin() + (&field - fields.data()));
+      return;
+    case 2:
+      std::swap(field, fields[random->Below(fields.size())]);
+      return;
+    case 3: {
+      const Field copy = field;
+      fields.push_back(copy);
+      fields.back().name += "_1";
+      return;
+    }
+    default:
+      break;
+  }
+  if (auto* constant = std::get_if<Constant>(&field.content)) {
+    if (constant->bytes.empty() || random->OneIn(8)) {
+      *constant = RandomConstant(random);
+    } else if (random->OneIn(3)) {
+      constant->dims.push_back(1);
+    } else {
+      constant->bytes[random->Below(constant->bytes.size())] ^= static_cast<uint8_t>(1u << random->Below(8));
+    }
+  } else if (auto* part = std::get_if<PhysicalType>(&field.content)) {
+    if (auto* array = std::get_if<ArrayType>(&part->kind)) {
+      if (random->OneIn(4))
+        array->element = PhysicalType{ScalarType{AllElementTypes()[random->Below(AllElementTypes().size())].type}};
+      else if (random->OneIn(4))
+        array->dims.push_back(random->Below(4));
+      else
+        array->dims[random->Below(array->dims.size())] += random->OneIn(2) ? 1 : ~uint64_t{0};
+    } else if (auto* packing = std::get_if<BitPackingType>(&part->kind)) {
+      packing->components[0].bits += random->OneIn(2) ? 1 : ~0u;
+    } else if (auto* reference = std::get_if<TypeReference>(&part->kind)) {
+      reference->index = static_cast<int32_t>(random->Below(4)) - 1;
+    }
+  }
+}
+
+uint64_t SizeOfRoot(const std::vector<StructType>& types) {
+  Problems problems;
+  const TypeTable table = TypeTable::Build(types, {}, &problems);
+  const auto root = table.Get(static_cast<int64_t>(types.size()) - 1);
+  return root == nullptr ? UINT64_MAX : root->size_bits;
+}
+
+TEST(ProfileProperty, AChangedDeclarationIsNoProfileOrAnotherOne) {
+  int recovered = 0;
+  int refused = 0;
+  for (uint64_t seed = 0; seed < 12'000; ++seed) {
+    RandomSource random(seed);
+    const RandomCase random_case = RandomProfile(&random);
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Result<std::vector<StructType>> types =
+        TranslateProfile(random_case.profile, random_case.shape, random_case.Options());
+    ASSERT_TRUE(types) << types.error().Format();
+    MutateType(&random, &(*types)[random.Below(types->size())]);
+    const Result<RecoveredProfile> back = RecoverProfile(*types);
+    if (!back) {
+      ++refused;
+      ASSERT_FALSE(back.error().what.empty()) << back.error().Format();
+      continue;
+    }
+    ++recovered;
+    const Result<std::vector<StructType>> again = TranslateProfile(back->profile, back->shape, back->options);
+    ASSERT_TRUE(again) << again.error().Format() << Describe(*types);
+    ASSERT_EQ(SizeOfRoot(*again), SizeOfRoot(*types)) << Describe(*types) << Describe(*again);
+    ASSERT_TRUE(ComesBack(*again, back->profile, back->shape)) << Describe(*types);
+  }
+  EXPECT_GT(refused, 2'000);
+  EXPECT_GT(recovered, 2'000);
+}
+
+// The metadata only says what a caller may know: without its shape, and with the shape given, a profile is the same.
+TEST(ProfileProperty, TheShapeMayBeGiven) {
+  int found = 0;
+  for (uint64_t seed = 0; seed < 4'000; ++seed) {
+    RandomSource random(seed);
+    const RandomCase random_case = RandomProfile(&random);
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Result<std::vector<StructType>> types =
+        TranslateProfile(random_case.profile, random_case.shape, random_case.Options());
+    ASSERT_TRUE(types) << types.error().Format();
+    std::erase_if(types->back().metadata, [](const Metadata& entry) { return entry.key == "tessera.shape"; });
+    const Result<RecoveredProfile> given = RecoverProfile(*types, random_case.shape);
+    ASSERT_TRUE(given) << given.error().Format() << Describe(*types);
+    ASSERT_TRUE(given->profile == Resolved(random_case.profile)) << Describe(*types);
+    // Nobody says it: a list of all values, or an error.
+    const Result<RecoveredProfile> open = RecoverProfile(*types);
+    if (!open) continue;
+    ++found;
+    ASSERT_EQ(open->shape.size(), 1u) << Describe(*types);
+    // Groups of codes are taken as full.
+    const auto* fp = std::get_if<FloatingPointProfile>(&random_case.profile.kind);
+    const uint64_t group = fp != nullptr && fp->packed_count > 0 ? fp->packed_count : 1;
+    ASSERT_EQ(static_cast<uint64_t>(open->shape[0]), CeilDiv(Elements(random_case.shape), group) * group)
+        << Describe(*types);
+  }
+  EXPECT_GT(found, 500);
+}
+
 }  // namespace
 }  // namespace tessera

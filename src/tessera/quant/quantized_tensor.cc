@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -25,6 +26,16 @@ Result<uint64_t> SizeOf(const std::vector<StructType>& types, const std::string&
     return Fail(ErrorCode::kSizeBits, where, fmt::format("its type has {} bits", root->size_bits), "whole bytes");
   }
   return root->size_bits / 8;
+}
+
+// A type that stands inline in a value has no name, which every declaration of a list needs: one that no other has.
+std::vector<StructType> Named(std::vector<StructType> types) {
+  if (types.empty() || !types.back().Name().empty()) return types;
+  std::string name = "INLINE";
+  auto taken = [&](const StructType& type) { return type.Name() == name; };
+  while (std::any_of(types.begin(), types.end(), taken)) name += '_';
+  types.back().name = std::move(name);
+  return types;
 }
 
 Result<void> CheckSize(uint64_t type_bytes, uint64_t payload_bytes, const std::string& where, const Limits& limits) {
@@ -68,9 +79,10 @@ Result<StructValue> ToStructValue(const QuantizedTensor& tensor, std::span<const
 
 Result<QuantizedTensor> ToQuantizedTensor(const StructValue& value, const Limits& limits) {
   const std::string where = Where(value.name, "struct value");
-  TESSERA_ASSIGN(const uint64_t bytes, SizeOf(value.types, where, limits));
+  const std::vector<StructType> types = Named(value.types);
+  TESSERA_ASSIGN(const uint64_t bytes, SizeOf(types, where, limits));
   TESSERA_TRY(CheckSize(bytes, value.raw_data.size(), where, limits));
-  TESSERA_ASSIGN(RecoveredProfile recovered, RecoverProfile(value.types, std::nullopt, limits));
+  TESSERA_ASSIGN(RecoveredProfile recovered, RecoverProfile(types, std::nullopt, limits));
   QuantizedTensor tensor;
   tensor.dims = std::move(recovered.shape);
   tensor.raw_data = value.raw_data;

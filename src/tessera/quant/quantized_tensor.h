@@ -42,7 +42,8 @@ struct StructValue {
 // number; those of TranslateProfile.
 Result<StructValue> ToStructValue(const QuantizedTensor& tensor, std::span<const Profile> quantizations,
                                   const TranslateOptions& options = {});
-// The inverse, with the profile inline. Errors: those of RecoverProfile, kPayloadSize.
+// The inverse, with the profile inline; a root without a name, as types inline in a value are, is one too. Names that
+// the declarations have are not kept. Errors: those of RecoverProfile, kPayloadSize.
 Result<QuantizedTensor> ToQuantizedTensor(const StructValue& value, const Limits& limits = {});
 
 }  // namespace tessera

@@ -138,6 +138,27 @@ TEST(QuantizedTensorTest, AStructValueOfAnotherSizeIsNone) {
   EXPECT_EQ(back.error().code, ErrorCode::kValueType);
 }
 
+TEST(QuantizedTensorTest, ATypeWithoutANameIsOne) {
+  Profile tiles;
+  tiles.kind = TilingProfile{{2}, {}, {Int4()}, {}};
+  QuantizedTensor tensor = Small();
+  tensor.quantization = Box<Profile>(tiles);
+  TranslateOptions options;
+  options.spelling.parts.resize(1);
+  options.spelling.parts[0].name = "INLINE";  // whatever name it is given meanwhile is no other's
+  Result<StructValue> value = ToStructValue(tensor, {}, options);
+  ASSERT_TRUE(value) << value.error().Format();
+  ASSERT_EQ(value->types.size(), 2u);
+  for (const bool absent : {true, false}) {
+    value->types[1].name = absent ? std::nullopt : std::optional<std::string>("");
+    const Result<QuantizedTensor> back = ToQuantizedTensor(*value);
+    ASSERT_TRUE(back) << back.error().Format();
+    EXPECT_EQ(*back, tensor);
+  }
+  value->types[0].name.reset();  // inside, a name is needed
+  EXPECT_FALSE(ToQuantizedTensor(*value));
+}
+
 TEST(QuantizedTensorTest, AStructTypeThatIsNoProfileSaysSo) {
   StructValue value;
   StructType type;
