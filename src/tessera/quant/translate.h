@@ -61,7 +61,8 @@ struct RecoveredProfile {
 };
 
 // The inverse. `types` is a list of its own as Closure() makes it, the root last. The logical shape is `shape` where
-// given, else the root's metadata, else [number of values] where the declarations determine it (groups of float codes as full ones).
+// given, else the root's metadata, else [number of values] where the declarations determine it (groups of
+// float codes are taken as full).
 // What it returns was translated again and gave these declarations (names of nested ones and documentation included);
 // kNotAProfile says at which field the type is none, kProfileShape that a shape is needed; also errors of the checker
 // (reference cycles, ...).
