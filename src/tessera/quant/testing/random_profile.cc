@@ -214,7 +214,7 @@ class Generator {
     stored.at = OneIn(2) ? Stored::At::kBefore : Stored::At::kAfter;
     stored.type = zero_point ? OneOf(random_, kIntegerTypes) : OneOf(random_, kFloatTypes);
     const bool may_nest = stored.per != Stored::Per::kTile || place.single_inner;
-    if (place.depth < 3 && may_nest && OneIn(stored.per == Stored::Per::kTile ? 2 : 3)) {
+    if (place.depth < 3 && may_nest && (stored.per == Stored::Per::kTile ? !OneIn(4) : OneIn(3))) {
       Shape inner = {1};
       if (stored.per == Stored::Per::kChannel) inner = {shape[axis]};
       if (stored.per == Stored::Per::kTile) inner = grid_;
@@ -229,7 +229,7 @@ class Generator {
   }
 
   Scale MakeScale(const Shape& shape, int32_t axis, const Place& place) {
-    switch (Below(6)) {
+    switch (Below(7)) {
       case 0:
         return std::monostate{};
       case 1:
