@@ -240,6 +240,8 @@ struct Rotation {
   bool operator==(const Rotation&) const = default;
 };
 
+// Equality is that of the fields. Floats outside FloatData are compared as numbers: a profile with a NaN, which
+// validation refuses, differs from itself.
 struct Profile {
   // The alternatives stand in the order of kFamilyNames. The monostate is a profile without a family, which
   // validation rejects.

@@ -218,10 +218,7 @@ Result<std::optional<Stored>> Recoverer::ReadStored(const Reader& reader, const 
     nested.shape = {level.shape[static_cast<size_t>(axis)]};
   }
   for (size_t i = 0; i < nested.shape.size(); ++i) nested.order.push_back(i);
-  std::string rule = fmt::format("{}_{}", reader.type().Name(), name);
-  std::transform(rule.end() - static_cast<std::ptrdiff_t>(name.size()), rule.end(),
-                 rule.end() - static_cast<std::ptrdiff_t>(name.size()),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  const std::string rule = fmt::format("{}_{}", reader.type().Name(), Upper(name));
   TESSERA_ASSIGN(ReadBack back, Recover(target, nested, rule));
   stored.type = std::move(back.profile);
   spelling->parts.push_back(std::move(back.spelling));

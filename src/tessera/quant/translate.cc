@@ -57,9 +57,7 @@ Result<int32_t> Translator::Finish(const Level& level, Body body) {
 }
 
 std::string RootName(const Profile& profile, std::span<const int64_t> shape) {
-  std::string name(NamesOf(profile).field);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  std::string name = Upper(NamesOf(profile).field);
   for (size_t i = 0; i < shape.size(); ++i) name += fmt::format("{}{}", i == 0 ? "_" : "X", shape[i]);
   return name;
 }

@@ -77,6 +77,11 @@ PhysicalType ArrayOf(ElementType type, std::vector<uint64_t> dims) {
 }
 
 std::string NameOr(const std::string& name, std::string_view rule) { return name.empty() ? std::string(rule) : name; }
+std::string Upper(std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return upper;
+}
 std::string SizesName(std::span<const uint64_t> sizes) { return fmt::format("{}", fmt::join(sizes, "X")); }
 
 ElementType UnsignedType(uint32_t bits) {
@@ -208,10 +213,7 @@ Result<void> Translator::PlaceStored(Level* level, const Stored& stored, std::st
   bool outward = false;
   if (const auto* profile = std::get_if<Box<Profile>>(&stored.type)) {
     if (per_tile) shape = level->grid;
-    std::string suffix = fmt::format("_{}", name);
-    std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-    TESSERA_ASSIGN(Part part, Translate(level->Nested(**profile, suffix, std::move(shape))));
+    TESSERA_ASSIGN(Part part, Translate(level->Nested(**profile, "_" + Upper(name), std::move(shape))));
     field.content = PhysicalType{TypeReference{part.index}};
     outward = per_tile;
   } else if (stored.per == Stored::Per::kTensor) {

@@ -178,6 +178,8 @@ Field FloatsConstant(std::string name, std::vector<int64_t> dims, std::span<cons
 PhysicalType ArrayOf(ElementType type, std::vector<uint64_t> dims);
 PhysicalType ArrayOf(PhysicalType type, std::vector<uint64_t> dims);
 std::string NameOr(const std::string& name, std::string_view rule);
+// In capital letters, ASCII only.
+std::string Upper(std::string_view text);
 // "32X128"
 std::string SizesName(std::span<const uint64_t> sizes);
 // The root's name by rule: LINEAR_4096X4096.
