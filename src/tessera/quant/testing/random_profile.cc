@@ -7,7 +7,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <span>
 #include <utility>
 
 namespace tessera {
@@ -91,7 +90,6 @@ struct Place {
   bool in_tiling = false;    // there are tiles around it
   bool single_inner = true;  // the innermost tiling around has one elem_quant
   bool single_all = true;    // all of them have
-  bool parameter = false;    // it is the profile of a stored parameter
 };
 
 class Generator {
@@ -220,7 +218,6 @@ class Generator {
       if (stored.per == Stored::Per::kTile) inner = grid_;
       Place inside;
       inside.depth = place.depth + 2;
-      inside.parameter = true;
       Shape grid = std::exchange(grid_, {});
       stored.type = Box<Profile>(Make(inner, inside));
       grid_ = std::move(grid);
