@@ -209,9 +209,11 @@ struct Scatter {
 
 enum class BlockStorageOrder : int32_t { kInterleaved = 0, kSequential = 1 };
 
-// Blocks of named fields at known bit offsets: value = (code - zero_point) * scale + bias, where code is VALUES or
-// codebook[sum of fields * multipliers]. A field of scales, zero points or biases with several elements divides the
-// block into as many equal runs of values.
+// Blocks of named fields at known bit offsets, each role once:
+//   value = mask * (sign * (code - zero_point) * scale * 2^exponent + bias)
+// where code is VALUES, or codebook[sum of fields * multipliers]. Scales, exponents, zero points and biases with
+// several elements divide the block into as many equal runs of values; an absent one is 1, 0, 0 and 0. A SIGN (1 is
+// negative) or a MASK (0 makes the value 0) that is in no formula has one bit for each value.
 struct StructuredBlockProfile {
   BlockLayout block_layout;
   FloatData codebook_data;  // empty: VALUES are the codes

@@ -394,8 +394,10 @@ class Generator {
     for (BlockFieldRole role : kOthers) {
       const bool there = std::any_of(wanted.begin(), wanted.end(), [&](const Wanted& w) { return w.role == role; });
       if (!there && OneIn(4)) {
-        const bool runs = role != BlockFieldRole::kMask;
-        wanted.push_back({role, static_cast<int32_t>(runs ? Divisor(random_, block_size, 8) : Small(random_, 1, 5))});
+        if (role == BlockFieldRole::kMask)
+          wanted.push_back({role, block_size, 1});
+        else
+          wanted.push_back({role, static_cast<int32_t>(Divisor(random_, block_size, 8))});
       }
     }
     for (size_t i = wanted.size(); i > 1; --i) std::swap(wanted[i - 1], wanted[Below(i)]);
@@ -408,7 +410,8 @@ class Generator {
       made.count = field.count;
       made.bit_width = field.bits != 0 ? field.bits : Small(random_, 1, 9);
       if (field.bits == 0 && OneIn(2)) {
-        made.data_type = OneIn(2) ? OneOf(random_, kIntegerTypes) : OneOf(random_, kFloatTypes);
+        const bool integer = field.role == BlockFieldRole::kExponent || OneIn(2);
+        made.data_type = integer ? OneOf(random_, kIntegerTypes) : OneOf(random_, kFloatTypes);
         made.bit_width = static_cast<int32_t>(BitWidth(made.data_type));
       }
       if (OneIn(4)) made.bit_offset = Small(random_, 1, 12);  // behind the field before, or in a record of its own
