@@ -32,7 +32,11 @@ TypeObject TypeOf(const Profile& profile, const std::vector<int64_t>& shape, con
   if (name) options.spelling.name = name->bytes;
   options.outliers = outliers;
   options.limits = Given(limits);
-  return CheckedRoot(Unwrap(TranslateProfile(profile, shape, options)), options.limits);
+  auto translate = [&] {
+    nb::gil_scoped_release release;
+    return TranslateProfile(profile, shape, options);
+  };
+  return CheckedRoot(Unwrap(translate()), options.limits);
 }
 
 std::string Repr(const Profile& profile) {
@@ -46,9 +50,15 @@ std::string Repr(const Profile& profile) {
 
 }  // namespace
 
-Profile ProfileOf(const TypeObject& type, std::optional<std::vector<int64_t>> shape) {
+Profile ProfileOf(const TypeObject& type, std::optional<std::vector<int64_t>> shape, const Limits* given) {
   type.checked();
-  return Unwrap(RecoverProfile(type.Closed(), std::move(shape))).profile;
+  const std::vector<StructType> closed = type.Closed();
+  const Limits limits = Given(given);
+  auto recover = [&] {
+    nb::gil_scoped_release release;
+    return RecoverProfile(closed, std::move(shape), limits);
+  };
+  return Unwrap(recover()).profile;
 }
 
 void BindProfiles(nb::module_& m) {
@@ -75,12 +85,8 @@ shape: the logical shape, which binds `rows`, `cols` and `elements`.
 parameters: values of names in the text: numbers, literals, or arrays for the data of codebooks and matrices. Data
 written as `[...]` has its field's name, as in `parameters={"codebook_data": array}`; it may also stay open.
 file_name: how errors call the text.)")
-      .def_static(
-          "from_struct_type",
-          [](const TypeObject& type, std::optional<std::vector<int64_t>> shape) {
-            return ProfileOf(type, std::move(shape));
-          },
-          nb::arg("struct_type"), nb::arg("shape") = nb::none(), "The same as StructType.profile.")
+      .def_static("from_struct_type", &ProfileOf, nb::arg("struct_type"), nb::arg("shape") = nb::none(), nb::kw_only(),
+                  nb::arg("limits") = nb::none(), "The same as StructType.profile.")
       .def_prop_ro(
           "family", [](const Profile& self) { return Text{std::string(FamilyOf(self))}; },
           "`linear`, `codebook`, `floating_point`, `sparse`, `log`, `function`, `tiling`, `cast` or "

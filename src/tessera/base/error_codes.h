@@ -60,6 +60,7 @@
   X(kLimitLeaves, "limit-leaves", kFinding, "A declaration has more leaves than the limit")                            \
   X(kLimitConstant, "limit-constant", kFinding, "A declaration's constants hold more bytes than the limit")            \
   X(kLimitPayload, "limit-payload", kFinding, "A value's payload is larger than the limit")                            \
+  X(kLimitProfile, "limit-profile", kInput, "A profile takes more memory than the limit")                              \
   /* Decoders and encoders */                                                                                          \
   X(kDecoderInputs, "decoder-inputs", kFinding, "A decoder's inputs are not the leaves in their order")                \
   X(kDecoderOutput, "decoder-output", kFinding, "A decoder or encoder does not have exactly one output")               \

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tessera/jobs/logical_shape.h"
 #include "tessera/onnx/check_model.h"
 #include "tessera/types/closure.h"
 #include "tessera/types/notation.h"
@@ -48,8 +49,9 @@ Result<std::vector<size_t>> TypeSource::Select(std::string_view name) const {
 
 Result<RecoveredProfile> TypeSource::ProfileOf(size_t index) const {
   std::vector<StructType> closure = Closure(table.declaration(index), table.declarations());
-  // The shape that profiles were translated for is that of their roots, which know it themselves.
-  return RecoverProfile(closure, profiles.empty() ? shape : std::nullopt, limits);
+  // What a type says of its own shape goes before the one that is given for all.
+  const bool knows = LogicalShape(closure.back()).has_value();
+  return RecoverProfile(closure, profiles.empty() && !knows ? shape : std::nullopt, limits);
 }
 
 std::vector<StructType> TypeSource::Declarations(const std::vector<size_t>& indices) const {

@@ -75,6 +75,27 @@ TEST(QuantizedTensorInAModel, IsAStructInitializer) {
   EXPECT_EQ(*back, tensor);
 }
 
+// Both types have the name of their family and shape by rule.
+TEST(QuantizedTensorInAModel, AnotherProfileOfTheSameFamilyGetsANameOfItsOwn) {
+  Model model = NewModel();
+  QuantizedTensor first = EightValues("first");
+  QuantizedTensor second = EightValues("second");
+  Profile after = Groups();
+  auto& linear = std::get<LinearProfile>(std::get<TilingProfile>(after.kind).elem_quant[0].kind);
+  std::get<Stored>(linear.scale).at = Stored::At::kBefore;
+  second.quantization = Box<Profile>(after);
+  ASSERT_TRUE(AddQuantizedTensor(&model, first, {}));
+  const Result<ir::StructProto*> added = AddQuantizedTensor(&model, second, {});
+  ASSERT_TRUE(added) << added.error().Format();
+  ASSERT_EQ(model.proto().struct_types_size(), 4);
+  EXPECT_EQ(model.proto().struct_types(3).name(), "second");
+  EXPECT_EQ(*Back(model, **added), second);
+  // A name that was asked for is not changed.
+  TranslateOptions options;
+  options.spelling.name = "second";
+  EXPECT_EQ(AddQuantizedTensor(&model, EightValues("third"), {}, options).error().code, ErrorCode::kTypeName);
+}
+
 TEST(QuantizedTensorInAModel, OneProfileIsDeclaredOnce) {
   Model model = NewModel();
   const std::vector<Profile> quantizations = {Groups()};

@@ -202,9 +202,7 @@ std::string Describe(const std::vector<StructType>& types) { return "\n" + Print
   if (parsed->profiles.size() != 1) {
     return ::testing::AssertionFailure() << parsed->profiles.size() << " profiles in\n" << text;
   }
-  // A NaN, which no valid profile has, differs from itself.
-  const bool same = parsed->profiles[0] == profile || (profile != profile && PrintProfile(parsed->profiles[0]) == text);
-  if (!same) {
+  if (parsed->profiles[0] != profile) {
     return ::testing::AssertionFailure() << text << "\nbecame\n" << PrintProfile(parsed->profiles[0]);
   }
   return ::testing::AssertionSuccess();

@@ -100,7 +100,11 @@ class Generator {
     RandomCase result;
     result.shape = MakeShape();
     result.profile = Make(result.shape, {});
-    if (needs_outliers_) result.outliers = Below(std::min<uint64_t>(fewest_ + 1, 40));
+    bool has_sparse = false;  // what was made may have been dropped again
+    ForEachProfile(std::as_const(result.profile), [&](const Profile& part) {
+      has_sparse = has_sparse || std::holds_alternative<SparseProfile>(part.kind);
+    });
+    if (needs_outliers_ && has_sparse) result.outliers = Below(std::min<uint64_t>(fewest_ + 1, 40));
     return result;
   }
 
