@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "tessera/types/element_value.h"
@@ -245,6 +246,15 @@ Function FunctionBuilder::Finish(const Value& result, std::string output_name) {
     function_.nodes.back().outputs[0] = output_name;
   else
     function_.nodes.push_back(std::move(node));
+  // What nobody reads goes.
+  std::set<std::string, std::less<>> read = {output_name};
+  std::vector<Node> used;
+  for (auto it = function_.nodes.rbegin(); it != function_.nodes.rend(); ++it) {
+    if (!read.contains(it->outputs[0])) continue;
+    read.insert(it->inputs.begin(), it->inputs.end());
+    used.push_back(std::move(*it));
+  }
+  function_.nodes.assign(std::make_move_iterator(used.rbegin()), std::make_move_iterator(used.rend()));
   ValueInfo info;
   info.name = output_name;
   info.type = result.type;

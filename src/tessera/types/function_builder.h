@@ -95,7 +95,8 @@ class FunctionBuilder {
   Value Expand(const Value& x, Dims dims);
   Value MatMul(const Value& a, const Value& b);  // of matrices, or stacks of them with equal leading sizes
 
-  // The function with that one result, declared with its type and shape. The builder is used up.
+  // The function with that one result, declared with its type and shape, without nodes that it does not need. The
+  // output's name gets a _ at its end for as long as an input has it. The builder is used up.
   Function Finish(const Value& result, std::string output_name);
 
  private:
