@@ -7,6 +7,7 @@
 
 #include "tessera/base/checked.h"
 #include "tessera/codecs/decoders/decoder_writer.h"
+#include "tessera/types/operators.h"
 #include "tessera/types/type_table.h"
 
 namespace tessera {
@@ -18,6 +19,10 @@ Result<Function> BuildDecoder(const Profile& profile, std::span<const int64_t> s
   const std::shared_ptr<const CheckedType> type = table.Get(static_cast<int64_t>(types.size()) - 1);
   if (type == nullptr) return tl::unexpected<Error>(problems.list().front());
 
+  if (opset < kMinOpset || opset > kMaxOpset) {
+    return Fail(ErrorCode::kArgument, types.back().Name(), fmt::format("opset {} has no decoders", opset),
+                fmt::format("{} to {}", kMinOpset, kMaxOpset));
+  }
   const ElementType data_type = profile.data_type.value_or(ElementType::kFloat);
   decoders::Level level;
   const Profile resolved = Resolved(profile);

@@ -17,8 +17,8 @@ namespace tessera {
 // The decoder of the last of `types`, which are what `profile` translates to for `shape` (names may differ). Its inputs
 // are the leaves of the type in their order, its one output is declared with element type and shape.
 // Errors: kNoDecoder where the profile has no meaning in standard operators (the family Function), or the opset has no
-// type or operator for what it needs: the fix says which opset has; kNotAProfile for types of another profile.
-// REQUIRES: kMinOpset <= opset <= kMaxOpset.
+// type or operator for what it needs: the fix says which opset has; kNotAProfile for types of another profile;
+// kArgument for an opset outside kMinOpset .. kMaxOpset.
 Result<Function> BuildDecoder(const Profile& profile, std::span<const int64_t> shape, std::span<const StructType> types,
                               int64_t opset, const Limits& limits = {});
 

@@ -75,8 +75,8 @@ TEST(DecoderTest, RandomProfilesHaveDecoders) {
       continue;
     }
     ++with;
-    ASSERT_TRUE(IsDecoder(*decoder, *types, random_case.shape,
-                          random_case.profile.data_type.value_or(ElementType::kFloat)))
+    ASSERT_TRUE(
+        IsDecoder(*decoder, *types, random_case.shape, random_case.profile.data_type.value_or(ElementType::kFloat)))
         << what;
   }
   EXPECT_GT(with, 3'000);

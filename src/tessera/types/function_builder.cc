@@ -26,6 +26,15 @@ Dims Broadcast(const Dims& a, const Dims& b) {
   return dims;
 }
 
+// In a typed field of the message, which ONNX's own text syntax can say.
+Constant Empty(ElementType type, Dims dims) {
+  Constant constant;
+  constant.type = type;
+  constant.dims = std::move(dims);
+  constant.storage = Constant::Storage::kTyped;
+  return constant;
+}
+
 Attribute Named(std::string name, Attribute::Value value) { return {std::move(name), std::move(value), std::nullopt}; }
 
 }  // namespace
@@ -37,9 +46,7 @@ int64_t CountOf(const Dims& dims) {
 }
 
 Constant MakeConstant(ElementType type, Dims dims, std::span<const int64_t> values) {
-  Constant constant;
-  constant.type = type;
-  constant.dims = std::move(dims);
+  Constant constant = Empty(type, std::move(dims));
   constant.bytes.resize(PackedBytes(type, values.size()).value_or(0));
   for (size_t i = 0; i < values.size(); ++i) {
     StoreCode(constant.bytes, type, i, EncodeInteger(type, values[i]));
@@ -48,9 +55,7 @@ Constant MakeConstant(ElementType type, Dims dims, std::span<const int64_t> valu
 }
 
 Constant MakeConstant(Dims dims, std::span<const float> values) {
-  Constant constant;
-  constant.type = ElementType::kFloat;
-  constant.dims = std::move(dims);
+  Constant constant = Empty(ElementType::kFloat, std::move(dims));
   constant.bytes.resize(values.size() * sizeof(float));
   for (size_t i = 0; i < values.size(); ++i) {
     StoreCode(constant.bytes, ElementType::kFloat, i, std::bit_cast<uint32_t>(values[i]));
@@ -59,9 +64,7 @@ Constant MakeConstant(Dims dims, std::span<const float> values) {
 }
 
 Constant MakeFloats(ElementType type, Dims dims, std::span<const double> values) {
-  Constant constant;
-  constant.type = type;
-  constant.dims = std::move(dims);
+  Constant constant = Empty(type, std::move(dims));
   constant.bytes.resize(values.size() * BitWidth(type) / 8);
   for (size_t i = 0; i < values.size(); ++i) {
     StoreCode(constant.bytes, type, i, EncodeFloat(type, values[i], Overflow::kOverflow));
@@ -173,8 +176,13 @@ Value FunctionBuilder::Reshape(const Value& x, Dims dims) {
       return Emit("Reshape", {x.name, Longs(dims).name}, x.type, dims, {Named("allowzero", int64_t{1})});
     return Expand(Const(x.type, {1}, {{0}}), std::move(dims));
   }
+  // Two in a row are one.
+  auto source = reshaped_.find(x.name);
+  const std::string from = source == reshaped_.end() ? x.name : source->second;
   const Value shape = Longs(dims);
-  return Emit("Reshape", {x.name, shape.name}, x.type, std::move(dims));
+  Value result = Emit("Reshape", {from, shape.name}, x.type, std::move(dims));
+  reshaped_[result.name] = from;
+  return result;
 }
 
 Value FunctionBuilder::Transpose(const Value& x, std::vector<int64_t> perm) {

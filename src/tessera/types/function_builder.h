@@ -113,7 +113,8 @@ class FunctionBuilder {
   Function function_;
   uint64_t next_name_ = 0;
   std::set<std::string, std::less<>> inputs_;
-  std::map<std::string, Value> constants_;  // by type, dims and bytes
+  std::map<std::string, Value> constants_;                    // by type, dims and bytes
+  std::map<std::string, std::string, std::less<>> reshaped_;  // results of Reshape, and what was reshaped
 };
 
 }  // namespace tessera

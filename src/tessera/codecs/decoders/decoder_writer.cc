@@ -33,6 +33,14 @@ FloatingPointProfile FormatOf(const FloatFormat& row) {
   return format;
 }
 
+// Types that came to ONNX later give way to ones that all operators take.
+ElementType PlainType(ElementType type) {
+  const ElementInfo& info = Info(type);
+  if (info.kind == ElementKind::kFloat) return info.bits < 16 ? ElementType::kFloat : type;
+  if (info.bits >= 8) return type;
+  return info.kind == ElementKind::kSigned ? ElementType::kInt8 : ElementType::kUint8;
+}
+
 Dims WithBatch(int64_t batch, const Dims& dims) {
   Dims all = {batch};
   all.insert(all.end(), dims.begin(), dims.end());
@@ -71,20 +79,23 @@ Result<std::string> CodesField(const DecoderWriter& writer, const Place& place) 
 
 // ---- Leaves
 
-Result<Value> DecoderWriter::Field(const Place& place, std::string_view field) {
+Result<Value> DecoderWriter::Field(const Place& place, std::string_view field, ElementType as) {
   auto found = leaves_.find(place.prefix + std::string(field));
   if (found == leaves_.end()) {
     return Read(place.type).NotAProfile(field, "is missing");
   }
   const LeafValue& leaf = found->second;
-  if (leaf.leaf->constant != nullptr) return leaf.value;
-  const int64_t count = CountOf(leaf.value.dims);
-  return builder_.Reshape(leaf.value, {place.batch, place.batch == 0 ? 0 : count / place.batch});
+  if (as == ElementType::kUndefined) as = PlainType(leaf.leaf->type);
+  if (as != leaf.leaf->type && !builder_.CanCast(leaf.leaf->type)) return Number(leaf.value);
+  // Before anything else: onnxruntime moves no data of small types.
+  const Value value = builder_.Cast(leaf.value, as);
+  if (leaf.leaf->constant != nullptr) return value;
+  const int64_t count = CountOf(value.dims);
+  return builder_.Reshape(value, {place.batch, place.batch == 0 ? 0 : count / place.batch});
 }
 
 Result<Value> DecoderWriter::Parameter(const Place& place, std::string_view field) {
-  TESSERA_ASSIGN(Value value, Field(place, field));
-  return builder_.Cast(value, compute_);
+  return Field(place, field, compute_);
 }
 
 Result<Place> DecoderWriter::Inside(const Place& place, std::string_view field) {
@@ -203,20 +214,22 @@ Result<Value> DecoderWriter::Codes(const Place& place, std::string_view field, E
   std::string path(field);
   // The one component of a bit packing.
   if (!leaves_.contains(place.prefix + path)) path += "." + path;
-  TESSERA_ASSIGN(Value leaf, Field(place, path));
-  const bool component = leaves_.find(place.prefix + path)->second.leaf->component;
-  const bool packed = !component && BitWidth(leaf.type) != bits;
+  auto found = leaves_.find(place.prefix + path);
+  if (found == leaves_.end()) return Read(place.type).NotAProfile(field, "is missing");
+  const Leaf& leaf = *found->second.leaf;
+  const bool packed = !leaf.component && BitWidth(leaf.type) != bits;
   const ElementKind kind = Info(type).kind;
   const bool same = leaf.type == type || Info(leaf.type).kind != ElementKind::kUnsigned ||
                     (kind != ElementKind::kSigned && kind != ElementKind::kFloat);
-  if (!packed && (same || !builder_.CanCast(leaf.type))) return Number(leaf);
-  Value codes = leaf;
-  if (packed) {
-    TESSERA_ASSIGN(codes, Unpack(leaf, bits, count));
-  } else if (bits > 63) {
+  if (!packed && same) return Field(place, path, compute_);
+  if (!packed && bits > 63) {
     return NoDecoder(fmt::format("{} is declared as {}", Name(type), Name(leaf.type)), "the type itself");
-  } else if (bits > kFloatBits) {
-    codes = builder_.Cast(leaf, ElementType::kInt64);
+  }
+  // FLOAT would round codes of more bits.
+  const bool wide = !packed && bits > kFloatBits;
+  TESSERA_ASSIGN(Value codes, Field(place, path, wide ? ElementType::kInt64 : ElementType::kUndefined));
+  if (packed) {
+    TESSERA_ASSIGN(codes, Unpack(codes, bits, count));
   }
   return Reinterpret(codes, type, bits);
 }
@@ -294,8 +307,7 @@ Result<Value> DecoderWriter::StoredParameter(const Level& level, const Stored& s
 
   Value value;
   if (profile == nullptr) {
-    TESSERA_ASSIGN(Value field, Field(owner->place, name));
-    TESSERA_ASSIGN(value, Number(field));
+    TESSERA_ASSIGN(value, Field(owner->place, name, compute_));
   } else {
     Level nested;
     nested.profile = &**profile;

@@ -53,9 +53,10 @@ class DecoderWriter {
 
   // ---- Leaves
 
-  // The leaf of a field of a declaration: of what the payload holds [batch, count], of a constant its own shape.
-  // Errors: kNotAProfile if there is none.
-  Result<Value> Field(const Place& place, std::string_view field);
+  // The leaf of a field of a declaration, in a type that every operator takes (`as`, or INT8, UINT8 or FLOAT in place
+  // of smaller ones): of what the payload holds [batch, count], of a constant its own shape. Errors: kNotAProfile if
+  // there is none; kNoDecoder where the opset does not convert its type.
+  Result<Value> Field(const Place& place, std::string_view field, ElementType as = ElementType::kUndefined);
   // A constant of the declaration in the compute type.
   Result<Value> Parameter(const Place& place, std::string_view field);
   // The place of the declaration that a field refers to.

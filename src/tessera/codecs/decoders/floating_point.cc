@@ -7,13 +7,8 @@ namespace {
 // The parts of the codes in the fields of a group: components of bit packings, and mantissas apart.
 Result<DecoderWriter::FloatParts> PartsOf(DecoderWriter* writer, const Place& place,
                                           const FloatingPointProfile& format) {
-  FunctionBuilder& b = writer->builder();
   TESSERA_ASSIGN(const std::string packed, CodesField(*writer, place));
-  auto part = [&](const std::string& path) -> Result<Value> {
-    TESSERA_ASSIGN(Value value, writer->Field(place, path));
-    if (!b.CanCast(value.type)) return writer->Number(value);
-    return b.Cast(value, ElementType::kInt32);
-  };
+  auto part = [&](const std::string& path) { return writer->Field(place, path, ElementType::kInt32); };
   DecoderWriter::FloatParts parts;
   if (format.sign_bits > 0) {
     TESSERA_ASSIGN(parts.sign, part(packed + ".sign"));
@@ -37,8 +32,8 @@ Result<Value> Codes(DecoderWriter* writer, const Level& level, const FloatingPoi
   TESSERA_ASSIGN(const std::string field, CodesField(*writer, level.place));
   const PhysicalType* type = reader.FindPart(field);
   if (reader.Has("sign_bits")) {
+    if (quant::ElementOf(*type) != ElementType::kUint8) return writer->Field(level.place, field, writer->compute());
     TESSERA_ASSIGN(Value values, writer->Field(level.place, field));
-    if (values.type != ElementType::kUint8) return writer->Number(values);
     TESSERA_ASSIGN(Value bias, writer->Field(level.place, "exponent_bias"));
     const auto bits = static_cast<uint32_t>(format.sign_bits + format.exponent_bits + format.mantissa_bits);
     Value codes;
