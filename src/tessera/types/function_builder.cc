@@ -81,11 +81,7 @@ Value FunctionBuilder::Emit(std::string_view op, std::vector<std::string> inputs
   Node node;
   node.op_type = op;
   node.inputs = std::move(inputs);
-  std::string name;
-  do {
-    name = fmt::format("v{}", next_name_++);
-  } while (inputs_.contains(name));
-  node.outputs = {std::move(name)};
+  node.outputs = {NewName()};
   node.attributes = std::move(attributes);
   Value value{node.outputs[0], type, std::move(dims)};
   function_.nodes.push_back(std::move(node));
@@ -98,7 +94,9 @@ Value FunctionBuilder::Input(std::string name, ElementType type, Dims dims) {
   return {std::move(name), type, std::move(dims)};
 }
 
-Value FunctionBuilder::Const(Constant constant) {
+Value FunctionBuilder::Const(Constant given) {
+  Constant constant = Empty(given.type, std::move(given.dims));
+  constant.bytes = std::move(given.bytes);
   std::string key = fmt::format("{}[{}]", Name(constant.type), fmt::join(constant.dims, ","));
   key.append(constant.bytes.begin(), constant.bytes.end());
   auto [found, fresh] = constants_.try_emplace(std::move(key));
@@ -242,6 +240,31 @@ Value FunctionBuilder::MatMul(const Value& a, const Value& b) {
   return Emit("MatMul", {a.name, b.name}, a.type, std::move(dims));
 }
 
+Value FunctionBuilder::Call(const Function& function, std::span<const Value> inputs, ElementType type, Dims dims) {
+  std::map<std::string, std::string, std::less<>> names = {{"", ""}};  // an omitted input stays one
+  for (size_t i = 0; i < inputs.size(); ++i) names[function.inputs[i]] = inputs[i].name;
+  for (const Node& node : function.nodes) {
+    Node copy = node;
+    for (std::string& name : copy.inputs) name = names[name];
+    for (std::string& name : copy.outputs) {
+      if (name.empty()) continue;
+      const std::string fresh = NewName();
+      names[name] = fresh;
+      name = fresh;
+    }
+    function_.nodes.push_back(std::move(copy));
+  }
+  return {names[function.outputs[0]], type, std::move(dims)};
+}
+
+std::string FunctionBuilder::NewName() {
+  std::string name;
+  do {
+    name = fmt::format("v{}", next_name_++);
+  } while (inputs_.contains(name));
+  return name;
+}
+
 Function FunctionBuilder::Finish(const Value& result, std::string output_name) {
   // An output of its own: the result may be an input, or a constant that others read.
   while (inputs_.contains(output_name)) output_name += '_';
@@ -258,7 +281,9 @@ Function FunctionBuilder::Finish(const Value& result, std::string output_name) {
   std::set<std::string, std::less<>> read = {output_name};
   std::vector<Node> used;
   for (auto it = function_.nodes.rbegin(); it != function_.nodes.rend(); ++it) {
-    if (!read.contains(it->outputs[0])) continue;
+    if (std::none_of(it->outputs.begin(), it->outputs.end(), [&](const auto& name) { return read.contains(name); })) {
+      continue;
+    }
     read.insert(it->inputs.begin(), it->inputs.end());
     used.push_back(std::move(*it));
   }
