@@ -22,6 +22,7 @@ constexpr LimitRow kLimits[] = {
     {"total-leaves", [](Limits* l, uint64_t v) { l->total_leaves = v; }},
     {"constant-bytes", [](Limits* l, uint64_t v) { l->constant_bytes = v; }},
     {"payload-bytes", [](Limits* l, uint64_t v) { l->payload_bytes = v; }},
+    {"profile-bytes", [](Limits* l, uint64_t v) { l->profile_bytes = v; }},
     {"name-bytes", [](Limits* l, uint64_t v) { l->name_bytes = static_cast<uint32_t>(v); }},
     {"message-depth", [](Limits* l, uint64_t v) { l->message_depth = static_cast<uint32_t>(v); }},
     {"problems", [](Limits* l, uint64_t v) { l->problems = v; }},

@@ -211,7 +211,7 @@ Array PayloadOf(const ViewObject& view);
 // ---- profile.cc
 
 // What a type is the translation of. Raises kNotAProfile, kProfileShape.
-Profile ProfileOf(const TypeObject& type, std::optional<std::vector<int64_t>> shape);
+Profile ProfileOf(const TypeObject& type, std::optional<std::vector<int64_t>> shape, const Limits* limits);
 
 // ---- one a file
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "bindings.h"
+#include "tessera/codecs/decoder.h"
 #include "tessera/onnx/convert.h"
 #include "tessera/types/closure.h"
 #include "tessera/types/notation.h"
@@ -208,22 +209,23 @@ void BindTypes(nb::module_& m) {
       .def(
           "__init__",
           [](Limits* self, uint32_t depth, uint64_t fields, uint64_t leaves, uint64_t total_leaves,
-             uint64_t constant_bytes, uint64_t payload_bytes, uint32_t name_bytes, uint32_t message_depth,
-             uint64_t problems) {
-            new (self) Limits{depth,         fields,     leaves,        total_leaves, constant_bytes,
-                              payload_bytes, name_bytes, message_depth, problems};
+             uint64_t constant_bytes, uint64_t payload_bytes, uint64_t profile_bytes, uint32_t name_bytes,
+             uint32_t message_depth, uint64_t problems) {
+            new (self) Limits{depth,         fields,        leaves,     total_leaves,  constant_bytes,
+                              payload_bytes, profile_bytes, name_bytes, message_depth, problems};
           },
           nb::kw_only(), nb::arg("depth") = kDefaults.depth, nb::arg("fields") = kDefaults.fields,
           nb::arg("leaves") = kDefaults.leaves, nb::arg("total_leaves") = kDefaults.total_leaves,
           nb::arg("constant_bytes") = kDefaults.constant_bytes, nb::arg("payload_bytes") = kDefaults.payload_bytes,
-          nb::arg("name_bytes") = kDefaults.name_bytes, nb::arg("message_depth") = kDefaults.message_depth,
-          nb::arg("problems") = kDefaults.problems)
+          nb::arg("profile_bytes") = kDefaults.profile_bytes, nb::arg("name_bytes") = kDefaults.name_bytes,
+          nb::arg("message_depth") = kDefaults.message_depth, nb::arg("problems") = kDefaults.problems)
       .def_rw("depth", &Limits::depth, "Nesting of parts and references, the root being 1.")
       .def_rw("fields", &Limits::fields, "Fields of one declaration, components of bit packings included.")
       .def_rw("leaves", &Limits::leaves, "Leaves of one declaration.")
       .def_rw("total_leaves", &Limits::total_leaves, "Leaves of all declarations that a file makes the checker expand.")
       .def_rw("constant_bytes", &Limits::constant_bytes, "Bytes of the constants of one declaration.")
       .def_rw("payload_bytes", &Limits::payload_bytes, "Bytes of one value.")
+      .def_rw("profile_bytes", &Limits::profile_bytes, "Bytes of memory that one profile takes.")
       .def_rw("name_bytes", &Limits::name_bytes, "Bytes of one field or component name.")
       .def_rw("message_depth", &Limits::message_depth, "Nesting of protobuf messages of any kind.")
       .def_rw("problems", &Limits::problems, "Problems that are listed one by one.");
@@ -326,7 +328,25 @@ file_name: how errors call the text.)")
       .def_prop_ro(
           "encoder", [](const TypeObject& self) { return FunctionTextOf(self.declaration().encoder); },
           "The function from the tensor to bytes, in ONNX's text syntax; None if there is none.")
-      .def("profile", &ProfileOf, nb::arg("shape") = nb::none(), R"(The profile that this type is the translation of.
+      .def(
+          "portable_decoder",
+          [](const TypeObject& self, int64_t opset) {
+            self.checked();
+            const std::vector<StructType> types = self.Closed();
+            const uint64_t bytes = self.checked()->size_bits / 8;
+            auto build = [&] {
+              nb::gil_scoped_release release;
+              return PortableDecoder(types, std::span(&bytes, 1), opset);
+            };
+            return FunctionTextOf(Unwrap(build()));
+          },
+          nb::arg("opset"),
+          R"(The function from the bytes of a value, a UINT8 tensor, to the tensor, in ONNX's text syntax.
+
+It consists of standard operators of that version of the opset, 13 to 26, and does what the decoder does. Raises
+TesseraError where there is no such function.)")
+      .def("profile", &ProfileOf, nb::arg("shape") = nb::none(), nb::kw_only(), nb::arg("limits") = nb::none(),
+           R"(The profile that this type is the translation of.
 
 shape: the logical shape, where the type itself does not tell it.
 Raises TesseraError where there is no such profile.)")

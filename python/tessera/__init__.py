@@ -32,6 +32,7 @@ from tessera._tessera import (
     load,
     parse_profiles,
     parse_types,
+    to_form,
 )
 
 __all__ = [
@@ -56,4 +57,5 @@ __all__ = [
     "load",
     "parse_profiles",
     "parse_types",
+    "to_form",
 ]

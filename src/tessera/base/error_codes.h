@@ -60,6 +60,7 @@
   X(kLimitLeaves, "limit-leaves", kFinding, "A declaration has more leaves than the limit")                            \
   X(kLimitConstant, "limit-constant", kFinding, "A declaration's constants hold more bytes than the limit")            \
   X(kLimitPayload, "limit-payload", kFinding, "A value's payload is larger than the limit")                            \
+  X(kLimitProfile, "limit-profile", kInput, "A profile takes more memory than the limit")                              \
   /* Decoders and encoders */                                                                                          \
   X(kDecoderInputs, "decoder-inputs", kFinding, "A decoder's inputs are not the leaves in their order")                \
   X(kDecoderOutput, "decoder-output", kFinding, "A decoder or encoder does not have exactly one output")               \
@@ -103,6 +104,7 @@
   X(kNoSuchValue, "no-such-value", kInput, "A model has no initializer of that name")                                  \
   X(kNoSuchLeaf, "no-such-leaf", kInput, "A value has no leaf of that name")                                           \
   X(kReadRange, "read-range", kInput, "A read lies outside the leaf")                                                  \
+  X(kNoDecoder, "no-decoder", kInput, "The type has no decoder of standard operators at that opset")                   \
   X(kUnsupported, "unsupported", kInput, "The request cannot be carried out for this value")                           \
   /* Evaluation */                                                                                                     \
   X(kEvaluate, "evaluate", kInput, "An operator of a decoder or encoder cannot be carried out on its inputs")          \

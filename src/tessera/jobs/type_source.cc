@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tessera/codecs/decoder.h"
+#include "tessera/jobs/logical_shape.h"
 #include "tessera/onnx/check_model.h"
 #include "tessera/types/closure.h"
 #include "tessera/types/notation.h"
@@ -35,6 +37,21 @@ std::optional<Declared> TranslatedFrom(const Source& source, const TranslationOp
   return declared;
 }
 
+// In the declarations of the roots.
+Result<void> AddDecoders(int64_t opset, TypeSource* source) {
+  std::vector<StructType> types(source->table.declarations().begin(), source->table.declarations().end());
+  for (size_t root : source->roots) {
+    TESSERA_ASSIGN(const RecoveredProfile recovered, source->ProfileOf(root));
+    TESSERA_ASSIGN(types[root].decoder,
+                   BuildDecoder(recovered.profile, recovered.shape, Closure(types[root], source->table.declarations()),
+                                opset, source->limits));
+  }
+  Problems problems;
+  source->table = TypeTable::Build(std::move(types), source->limits, &problems);
+  if (!problems.empty()) return tl::unexpected<Error>(problems.list().front());
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<size_t>> TypeSource::Select(std::string_view name) const {
@@ -48,8 +65,9 @@ Result<std::vector<size_t>> TypeSource::Select(std::string_view name) const {
 
 Result<RecoveredProfile> TypeSource::ProfileOf(size_t index) const {
   std::vector<StructType> closure = Closure(table.declaration(index), table.declarations());
-  // The shape that profiles were translated for is that of their roots, which know it themselves.
-  return RecoverProfile(closure, profiles.empty() ? shape : std::nullopt, limits);
+  // What a type says of its own shape goes before the one that is given for all.
+  const bool knows = LogicalShape(closure.back()).has_value();
+  return RecoverProfile(closure, profiles.empty() && !knows ? shape : std::nullopt, limits);
 }
 
 std::vector<StructType> TypeSource::Declarations(const std::vector<size_t>& indices) const {
@@ -107,6 +125,12 @@ std::optional<TypeSource> LoadTypes(const Source& source, const TranslationOptio
   TypeSource result{source.path, limits, source.notation.shape, *std::move(table), {}, std::move(profiles)};
   for (size_t i = 0; i < referenced.size(); ++i) {
     if (!referenced[i]) result.roots.push_back(i);
+  }
+  if (options.decoder_opset) {
+    if (Result<void> done = AddDecoders(*options.decoder_opset, &result); !done) {
+      problems->Add(source.At(std::move(done).error()));
+      return std::nullopt;
+    }
   }
   return result;
 }

@@ -40,6 +40,13 @@ Result<StructValue> StructValueOf(const Model& model, const TypeTable& table, co
 Result<ir::StructProto*> AddQuantizedTensor(Model* model, const QuantizedTensor& tensor,
                                             std::span<const Profile> quantizations, const TranslateOptions& options) {
   TESSERA_ASSIGN(StructValue value, ToStructValue(tensor, quantizations, options));
+  if (!options.spelling.name.empty() || !tensor.name) return AddStructValue(model, std::move(value), options.limits);
+  // The name by rule is that of the family and the shape, which another type of the model may have.
+  Result<ir::StructProto*> added = AddStructValue(model, value, options.limits);
+  if (added || added.error().code != ErrorCode::kTypeName) return added;
+  TranslateOptions named = options;
+  named.spelling.name = *tensor.name;
+  TESSERA_ASSIGN(value, ToStructValue(tensor, quantizations, named));
   return AddStructValue(model, std::move(value), options.limits);
 }
 

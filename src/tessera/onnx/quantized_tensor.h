@@ -25,7 +25,8 @@ Result<ir::StructProto*> AddStructValue(Model* model, StructValue value, const L
 Result<StructValue> StructValueOf(const Model& model, const TypeTable& table, const ir::StructProto& value,
                                   std::string_view where);
 
-// Both steps at once. Errors: those of ToStructValue and AddStructValue; of StructValueOf and ToQuantizedTensor.
+// Both steps at once. A type whose name by rule another type of the model has is called as the tensor. Errors: those of
+// ToStructValue and AddStructValue; of StructValueOf and ToQuantizedTensor.
 Result<ir::StructProto*> AddQuantizedTensor(Model* model, const QuantizedTensor& tensor,
                                             std::span<const Profile> quantizations,
                                             const TranslateOptions& options = {});

@@ -75,6 +75,27 @@ TEST(QuantizedTensorInAModel, IsAStructInitializer) {
   EXPECT_EQ(*back, tensor);
 }
 
+// Both types have the name of their family and shape by rule.
+TEST(QuantizedTensorInAModel, AnotherProfileOfTheSameFamilyGetsANameOfItsOwn) {
+  Model model = NewModel();
+  QuantizedTensor first = EightValues("first");
+  QuantizedTensor second = EightValues("second");
+  Profile after = Groups();
+  auto& linear = std::get<LinearProfile>(std::get<TilingProfile>(after.kind).elem_quant[0].kind);
+  std::get<Stored>(linear.scale).at = Stored::At::kBefore;
+  second.quantization = Box<Profile>(after);
+  ASSERT_TRUE(AddQuantizedTensor(&model, first, {}));
+  const Result<ir::StructProto*> added = AddQuantizedTensor(&model, second, {});
+  ASSERT_TRUE(added) << added.error().Format();
+  ASSERT_EQ(model.proto().struct_types_size(), 4);
+  EXPECT_EQ(model.proto().struct_types(3).name(), "second");
+  EXPECT_EQ(*Back(model, **added), second);
+  // A name that was asked for is not changed.
+  TranslateOptions options;
+  options.spelling.name = "second";
+  EXPECT_EQ(AddQuantizedTensor(&model, EightValues("third"), {}, options).error().code, ErrorCode::kTypeName);
+}
+
 TEST(QuantizedTensorInAModel, OneProfileIsDeclaredOnce) {
   Model model = NewModel();
   const std::vector<Profile> quantizations = {Groups()};
@@ -90,6 +111,26 @@ TEST(QuantizedTensorInAModel, OneProfileIsDeclaredOnce) {
   ASSERT_FALSE(outside);
   EXPECT_EQ(outside.error().code, ErrorCode::kTypeIndex);
   EXPECT_EQ(model.proto().graph().struct_initializer_size(), 2);
+}
+
+TEST(QuantizedTensorInAModel, ATypeMayStandInTheValue) {
+  Model model = NewModel();
+  const QuantizedTensor tensor = EightValues("w");
+  Result<StructValue> struct_value = ToStructValue(tensor, {});
+  ASSERT_TRUE(struct_value) << struct_value.error().Format();
+  struct_value->types.back().name.reset();
+  Result<ir::StructProto*> value = AddStructValue(&model, *struct_value);
+  ASSERT_TRUE(value) << value.error().Format();
+  EXPECT_TRUE((*value)->has_struct_type());
+  EXPECT_EQ(model.proto().struct_types_size(), 1);
+  Problems problems;
+  const TypeTable table = BuildTypeTable(model.proto(), {}, &problems);
+  Result<StructValue> same = StructValueOf(model, table, **value, "value");
+  ASSERT_TRUE(same) << same.error().Format();
+  EXPECT_EQ(*same, *struct_value);
+  Result<QuantizedTensor> back = Back(model, **value);
+  ASSERT_TRUE(back) << back.error().Format();
+  EXPECT_EQ(*back, tensor);
 }
 
 TEST(QuantizedTensorInAModel, NeedsANameOfItsOwn) {

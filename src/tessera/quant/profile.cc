@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace tessera {
@@ -67,6 +68,14 @@ void ResolveIn(Profile* profile) {
   ResolveIn(&profile->post_rotation);
 }
 
+bool Same(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
+
+bool Same(const Scale& a, const Scale& b) {
+  const auto* one = std::get_if<float>(&a);
+  const auto* other = std::get_if<float>(&b);
+  return one != nullptr && other != nullptr ? Same(*one, *other) : a == b;
+}
+
 }  // namespace
 
 bool Stored::operator==(const Stored& other) const { return type == other.type && per == other.per && at == other.at; }
@@ -76,9 +85,31 @@ bool FloatData::operator==(const FloatData& other) const {
          (values.empty() || std::memcmp(values.data(), other.values.data(), values.size() * sizeof(float)) == 0);
 }
 
+bool LinearProfile::operator==(const LinearProfile& other) const {
+  return storage_type == other.storage_type && bits == other.bits && symmetric == other.symmetric &&
+         Same(scale, other.scale) && zero_point == other.zero_point && axis == other.axis;
+}
+
+bool CodebookProfile::operator==(const CodebookProfile& other) const {
+  return Same(scale, other.scale) && codebook_data == other.codebook_data && packed_count == other.packed_count &&
+         packed_bytes == other.packed_bytes && num_codebooks == other.num_codebooks &&
+         codebook_size == other.codebook_size && vector_size == other.vector_size && index_bits == other.index_bits;
+}
+
+bool FloatingPointProfile::operator==(const FloatingPointProfile& other) const {
+  return sign_bits == other.sign_bits && exponent_bits == other.exponent_bits && mantissa_bits == other.mantissa_bits &&
+         exponent_bias == other.exponent_bias && has_inf == other.has_inf && has_nan == other.has_nan &&
+         split_storage == other.split_storage && packed_count == other.packed_count &&
+         packed_bytes == other.packed_bytes && Same(scale, other.scale);
+}
+
+bool LogProfile::operator==(const LogProfile& other) const {
+  return bits == other.bits && Same(base, other.base) && Same(offset, other.offset) && has_sign == other.has_sign;
+}
+
 bool SparseProfile::operator==(const SparseProfile& other) const {
   return base_quant == other.base_quant && outlier_data_type == other.outlier_data_type &&
-         outlier_threshold == other.outlier_threshold && outlier_ratio == other.outlier_ratio;
+         Same(outlier_threshold, other.outlier_threshold) && Same(outlier_ratio, other.outlier_ratio);
 }
 
 bool TilingProfile::operator==(const TilingProfile& other) const {

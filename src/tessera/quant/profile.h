@@ -59,7 +59,7 @@ using ZeroPoint = std::variant<int64_t, Stored>;
 struct FloatData {
   std::vector<float> values;
   std::string parameter;
-  bool operator==(const FloatData& other) const;  // bit for bit, so that NaN equals itself
+  bool operator==(const FloatData& other) const;
 };
 
 // ---- The nine families
@@ -72,7 +72,7 @@ struct LinearProfile {
   Scale scale;
   ZeroPoint zero_point = int64_t{0};
   int32_t axis = 0;  // of channels; -1: none. It matters where something is stored per channel
-  bool operator==(const LinearProfile&) const = default;
+  bool operator==(const LinearProfile& other) const;
 };
 
 // value = scale * sum over k of codebook[k][index[k]]: num_codebooks x codebook_size x vector_size floats, row-major.
@@ -89,7 +89,7 @@ struct CodebookProfile {
   int32_t codebook_size = 0;  // 0 means infer: values / (num_codebooks * vector_size)
   int32_t vector_size = 0;    // 0 means 1
   int32_t index_bits = 0;     // 0 means base-N packing
-  bool operator==(const CodebookProfile&) const = default;
+  bool operator==(const CodebookProfile& other) const;
 };
 
 // Codes of sign, exponent and mantissa, from the most significant bit down:
@@ -107,7 +107,7 @@ struct FloatingPointProfile {
   int32_t packed_count = 0;    // values of a group; 0: one group of all values, without padding
   int32_t packed_bytes = 0;
   Scale scale;  // extension
-  bool operator==(const FloatingPointProfile&) const = default;
+  bool operator==(const FloatingPointProfile& other) const;
 };
 
 // A base and outliers that replace single values of it: (INT64 position in the flattened tensor, value).
@@ -125,7 +125,7 @@ struct LogProfile {
   float base = 0;
   float offset = 0;
   bool has_sign = false;
-  bool operator==(const LogProfile&) const = default;
+  bool operator==(const LogProfile& other) const;
 };
 
 enum class BlockFieldRole : int32_t {
@@ -209,9 +209,11 @@ struct Scatter {
 
 enum class BlockStorageOrder : int32_t { kInterleaved = 0, kSequential = 1 };
 
-// Blocks of named fields at known bit offsets: value = (code - zero_point) * scale + bias, where code is VALUES or
-// codebook[sum of fields * multipliers]. A field of scales, zero points or biases with several elements divides the
-// block into as many equal runs of values.
+// Blocks of named fields at known bit offsets, each role once:
+//   value = mask * (sign * (code - zero_point) * scale * 2^exponent + bias)
+// where code is VALUES, or codebook[sum of fields * multipliers]. Scales, exponents, zero points and biases with
+// several elements divide the block into as many equal runs of values; an absent one is 1, 0, 0 and 0. A SIGN (1 is
+// negative) or a MASK (0 makes the value 0) that is in no formula has one bit for each value.
 struct StructuredBlockProfile {
   BlockLayout block_layout;
   FloatData codebook_data;  // empty: VALUES are the codes
@@ -240,6 +242,8 @@ struct Rotation {
   bool operator==(const Rotation&) const = default;
 };
 
+// Equality is that of the fields, of floats that of their bits: a NaN, which validation refuses, equals itself, and 0
+// is not -0.
 struct Profile {
   // The alternatives stand in the order of kFamilyNames. The monostate is a profile without a family, which
   // validation rejects.
@@ -249,7 +253,7 @@ struct Profile {
   std::optional<ElementType> data_type;  // of the decoded values; absent means FLOAT
   std::optional<std::string> doc_string;
   std::vector<Metadata> metadata;
-  std::optional<Rotation> pre_rotation;  // undone last, after dequantization
+  std::optional<Rotation> pre_rotation;  // decoding multiplies the dequantized values with both
   std::optional<Rotation> post_rotation;
   bool operator==(const Profile&) const = default;
 };

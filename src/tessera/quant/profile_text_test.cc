@@ -620,7 +620,7 @@ TEST(ProfileText, DefaultsAreLeftOut) {
               HasSubstr("{ storage_type: UNDEFINED, bits: 0, axis: 0 }"));
 }
 
-// Values that no valid profile has come back as well. NaN is not equal to itself, so these are compared as texts.
+// Values that no valid profile has come back as well, floats with their bits.
 TEST(ProfileText, OddValuesComeBack) {
   for (uint32_t code :
        {0x80000000U, 0x7fc00000U, 0xffc00000U, 0x7f800001U, 0xffffffffU, 0x7f800000U, 1U, 0x7f7fffffU}) {
@@ -631,6 +631,7 @@ TEST(ProfileText, OddValuesComeBack) {
                                              Profile{.kind = LogProfile{.base = odd, .offset = odd}}}}};
     const std::string text = PrintProfile(profile);
     const Profile again = ParseOne(text);
+    EXPECT_EQ(again, profile);
     EXPECT_EQ(PrintProfile(again), text);
     const auto& tiles = std::get<TilingProfile>(again.kind).elem_quant;
     ASSERT_EQ(tiles.size(), 3u);

@@ -37,12 +37,14 @@ struct StructValue {
   bool operator==(const StructValue&) const = default;
 };
 
-// `quantizations` is ModelProto.quantizations.
+// `quantizations` is ModelProto.quantizations. Where `options` give no number of outliers, raw_data's size does.
 // Errors: kTypeIndex for an index outside it; kPayloadSize where n_bytes, raw_data and the type's size are not one
 // number; those of TranslateProfile.
 Result<StructValue> ToStructValue(const QuantizedTensor& tensor, std::span<const Profile> quantizations,
                                   const TranslateOptions& options = {});
-// The inverse, with the profile inline. Errors: those of RecoverProfile, kPayloadSize.
-Result<QuantizedTensor> ToQuantizedTensor(const StructValue& value, const Limits& limits = {});
+// The inverse, with the profile inline; a root without a name, as types inline in a value are, is one too. Names that
+// the declarations have are not kept. `shape` as for RecoverProfile. Errors: those of RecoverProfile, kPayloadSize.
+Result<QuantizedTensor> ToQuantizedTensor(const StructValue& value, const Limits& limits = {},
+                                          std::optional<std::vector<int64_t>> shape = std::nullopt);
 
 }  // namespace tessera

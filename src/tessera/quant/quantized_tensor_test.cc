@@ -138,6 +138,57 @@ TEST(QuantizedTensorTest, AStructValueOfAnotherSizeIsNone) {
   EXPECT_EQ(back.error().code, ErrorCode::kValueType);
 }
 
+TEST(QuantizedTensorTest, ATypeWithoutANameIsOne) {
+  Profile tiles;
+  tiles.kind = TilingProfile{{2}, {}, {Int4()}, {}};
+  QuantizedTensor tensor = Small();
+  tensor.quantization = Box<Profile>(tiles);
+  TranslateOptions options;
+  options.spelling.parts.resize(1);
+  options.spelling.parts[0].name = "INLINE";  // whatever name it is given meanwhile is no other's
+  Result<StructValue> value = ToStructValue(tensor, {}, options);
+  ASSERT_TRUE(value) << value.error().Format();
+  ASSERT_EQ(value->types.size(), 2u);
+  for (const bool absent : {true, false}) {
+    value->types[1].name = absent ? std::nullopt : std::optional<std::string>("");
+    const Result<QuantizedTensor> back = ToQuantizedTensor(*value);
+    ASSERT_TRUE(back) << back.error().Format();
+    EXPECT_EQ(*back, tensor);
+  }
+  value->types[0].name.reset();  // inside, a name is needed
+  EXPECT_FALSE(ToQuantizedTensor(*value));
+}
+
+// A threshold alone does not say how many outliers a value holds; its size does.
+TEST(QuantizedTensorTest, TheSizeTellsTheNumberOfOutliers) {
+  for (const ElementType type : {ElementType::kFloat16, ElementType::kInt4, ElementType::kUint2}) {
+    Profile sparse;
+    sparse.kind = SparseProfile{.base_quant = Box<Profile>(Int4()), .outlier_data_type = type, .outlier_threshold = 3};
+    Profile tiles;
+    tiles.kind = TilingProfile{{20}, {}, {sparse}, {}};
+    for (const Profile& profile : {sparse, tiles}) {
+      for (const uint64_t outliers : {0, 1, 2, 3, 7, 8, 9, 13, 20}) {
+        TranslateOptions options;
+        options.outliers = outliers;
+        QuantizedTensor tensor = Small();
+        tensor.dims = {2, 20};
+        tensor.quantization = Box<Profile>(profile);
+        const std::vector<StructType> types = *TranslateProfile(profile, tensor.dims, options);
+        Problems problems;
+        const TypeTable table = TypeTable::Build(types, {}, &problems);
+        tensor.raw_data.assign(table.Get(static_cast<int64_t>(types.size()) - 1)->size_bits / 8, 0);
+        tensor.n_bytes = static_cast<int64_t>(tensor.raw_data.size());
+        const Result<StructValue> value = ToStructValue(tensor, {});
+        ASSERT_TRUE(value) << value.error().Format();
+        EXPECT_EQ(value->types, types) << outliers;
+        tensor.raw_data.push_back(0);  // no number of outliers has one byte more
+        ++tensor.n_bytes;
+        EXPECT_FALSE(ToStructValue(tensor, {})) << outliers;
+      }
+    }
+  }
+}
+
 TEST(QuantizedTensorTest, AStructTypeThatIsNoProfileSaysSo) {
   StructValue value;
   StructType type;

@@ -218,10 +218,7 @@ Result<std::optional<Stored>> Recoverer::ReadStored(const Reader& reader, const 
     nested.shape = {level.shape[static_cast<size_t>(axis)]};
   }
   for (size_t i = 0; i < nested.shape.size(); ++i) nested.order.push_back(i);
-  std::string rule = fmt::format("{}_{}", reader.type().Name(), name);
-  std::transform(rule.end() - static_cast<std::ptrdiff_t>(name.size()), rule.end(),
-                 rule.end() - static_cast<std::ptrdiff_t>(name.size()),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  const std::string rule = fmt::format("{}_{}", reader.type().Name(), Upper(name));
   TESSERA_ASSIGN(ReadBack back, Recover(target, nested, rule));
   stored.type = std::move(back.profile);
   spelling->parts.push_back(std::move(back.spelling));
@@ -263,15 +260,36 @@ constexpr std::array kRecoveryOrder = {
 };
 static_assert(kRecoveryOrder.size() == std::size(kFamilyNames));
 
-constexpr std::string_view kOperatorKeys[] = {"quantize_op", "dequantize_op"};
-
 bool IsOwnMetadata(const Profile& profile, const std::string& key) {
   if (key.starts_with(kReservedPrefix)) return false;
-  return !std::holds_alternative<FunctionProfile>(profile.kind) ||
-         std::find(std::begin(kOperatorKeys), std::end(kOperatorKeys), key) == std::end(kOperatorKeys);
+  return !std::holds_alternative<FunctionProfile>(profile.kind) || (key != kQuantizeOpKey && key != kDequantizeOpKey);
+}
+
+// ProfileBytes without the profiles in it.
+uint64_t OwnBytes(const Profile& profile) {
+  uint64_t floats = 0;
+  if (const auto* codebook = std::get_if<CodebookProfile>(&profile.kind)) {
+    floats += codebook->codebook_data.values.size();
+  } else if (const auto* blocks = std::get_if<StructuredBlockProfile>(&profile.kind)) {
+    floats += blocks->codebook_data.values.size();
+  }
+  for (const std::optional<Rotation>* rotation : {&profile.pre_rotation, &profile.post_rotation}) {
+    if (*rotation) floats += (*rotation)->matrix.values.size();
+  }
+  return sizeof(Profile) + floats * sizeof(float);
 }
 
 }  // namespace
+
+Result<void> Recoverer::Charge(uint64_t bytes, const Reader& reader) {
+  const std::optional<uint64_t> sum = CheckedAdd(bytes_, bytes);
+  if (!sum || *sum > limits_.profile_bytes) {
+    return Fail(ErrorCode::kLimitProfile, reader.type().Name(), "the profile that this is takes too much memory",
+                fmt::format("at most {} bytes", limits_.profile_bytes));
+  }
+  bytes_ = *sum;
+  return {};
+}
 
 Result<ReadBack> Recoverer::Recover(int32_t index, const ReadLevel& level, const std::string& rule_name) {
   const Reader reader = Read(index);
@@ -296,6 +314,7 @@ Result<ReadBack> Recoverer::Recover(int32_t index, const ReadLevel& level, const
   for (const Metadata& entry : reader.type().metadata) {
     if (IsOwnMetadata(profile, entry.key)) profile.metadata.push_back(entry);
   }
+  TESSERA_TRY(Charge(OwnBytes(profile), reader));
   back->spelling.name = UnlessRule(reader.type().Name(), rule_name);
   std::vector<Spelling>& parts = back->spelling.parts;
   while (!parts.empty() && parts.back() == Spelling()) parts.pop_back();
@@ -308,7 +327,7 @@ namespace {
 
 // Constants by value: which member of TensorProto holds the data, and names of tensors, are not the type's meaning.
 bool SameField(const Field& a, const Field& b) {
-  if (a.name != b.name || a.content.index() != b.content.index()) return false;
+  if (a.name != b.name || a.doc_string != b.doc_string || a.content.index() != b.content.index()) return false;
   const auto* constant = std::get_if<Constant>(&a.content);
   if (constant == nullptr) return a.content == b.content;
   const auto& other = std::get<Constant>(b.content);
@@ -316,7 +335,9 @@ bool SameField(const Field& a, const Field& b) {
 }
 
 // The metadata that says nothing the fields do not say.
-bool IsHint(const Metadata& entry) { return entry.key.starts_with(kReservedPrefix) && entry.key != kDataTypeKey; }
+bool IsHint(const Metadata& entry) {
+  return entry.key == kShapeKey || entry.key == "tessera.scale" || entry.key == "tessera.zero_point";
+}
 
 std::vector<Metadata> WithoutHints(std::vector<Metadata> metadata) {
   std::erase_if(metadata, IsHint);
@@ -350,7 +371,9 @@ std::optional<std::string> Difference(const StructType& given, const StructType&
 }
 
 // The number of values of a type that shows it: [elements of the first array] where its family is a flat list.
-std::optional<std::vector<int64_t>> FlatShape(const Recoverer& recoverer, const Reader& reader) {
+std::optional<std::vector<int64_t>> FlatShape(const Reader& reader) {
+  // What a group or a block holds is not read here.
+  if (reader.Has("storage_order")) return std::nullopt;
   const PhysicalType* type = &reader.type().root;
   uint64_t factor = 1;
   if (reader.is_structure()) {
@@ -368,7 +391,7 @@ std::optional<std::vector<int64_t>> FlatShape(const Recoverer& recoverer, const 
       return std::nullopt;
     }
   }
-  (void)recoverer;
+  if (std::holds_alternative<BitPackingType>(type->kind)) return std::nullopt;
   std::optional<uint64_t> values = CheckedProduct(DimsOf(*type));
   if (values) values = CheckedMul(*values, factor);
   if (!values || *values > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
@@ -396,13 +419,13 @@ Result<RecoveredProfile> RecoverProfile(std::span<const StructType> types, std::
 
   // In the order of a translation.
   const std::vector<StructType> list = Closure(types.back(), types.first(types.size() - 1));
-  quant::Recoverer recoverer(list);
+  quant::Recoverer recoverer(list, limits);
   const auto root = static_cast<int32_t>(list.size() - 1);
   const quant::Reader reader = recoverer.Read(root);
   if (const std::string* text = reader.FindMetadata(kShapeKey); text != nullptr && !shape) {
     TESSERA_ASSIGN(shape, ParseShapeText(*text));
   }
-  if (!shape) shape = quant::FlatShape(recoverer, reader);
+  if (!shape) shape = quant::FlatShape(reader);
   if (!shape) {
     return Fail(ErrorCode::kProfileShape, reader.type().Name(), "the declarations do not say which shape they are for",
                 "a logical shape");

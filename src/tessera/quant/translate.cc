@@ -7,7 +7,7 @@
 
 #include "tessera/base/checked.h"
 #include "tessera/quant/families/family.h"
-#include "tessera/quant/profile_data.h"
+#include "tessera/quant/profile_walk.h"
 #include "tessera/quant/validate.h"
 #include "tessera/types/closure.h"
 #include "tessera/types/type_table.h"
@@ -16,6 +16,7 @@ namespace tessera {
 namespace quant {
 
 Result<Part> Translator::Translate(Level level) {
+  TESSERA_TRY(CheckSpelling(level));
   TESSERA_ASSIGN(Body body, AllFamilies()[level.profile->kind.index() - 1]->translate(this, &level));
   Part part;
   part.outward = std::move(body.outward);
@@ -57,9 +58,7 @@ Result<int32_t> Translator::Finish(const Level& level, Body body) {
 }
 
 std::string RootName(const Profile& profile, std::span<const int64_t> shape) {
-  std::string name(NamesOf(profile).field);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  std::string name = Upper(NamesOf(profile).field);
   for (size_t i = 0; i < shape.size(); ++i) name += fmt::format("{}{}", i == 0 ? "_" : "X", shape[i]);
   return name;
 }
@@ -67,7 +66,7 @@ std::string RootName(const Profile& profile, std::span<const int64_t> shape) {
 // The first data without a value, with its place.
 std::optional<Error> FindOpen(const Profile& profile) {
   std::optional<Error> open;
-  DataWalk walk([&](const FloatData& data, const Path& path) {
+  ProfileWalk walk([&](const FloatData& data, const Path& path) {
     if (open || data.parameter.empty()) return;
     open = Error{ErrorCode::kUnbound, path.Str(), fmt::format("the data {} has no value", Quoted(data.parameter)),
                  fmt::format("--set {}=@file.npy", data.parameter)};
@@ -106,6 +105,10 @@ Result<std::vector<StructType>> TranslateProfile(const Profile& profile, std::sp
   if (!problems.empty()) return tl::unexpected<Error>(problems.list().front());
   if (std::optional<Error> open = quant::FindOpen(profile)) return tl::unexpected<Error>(*std::move(open));
 
+  if (const uint64_t bytes = ProfileBytes(profile); bytes > options.limits.profile_bytes) {
+    return Fail(ErrorCode::kLimitProfile, "", fmt::format("the profile takes {} bytes", bytes),
+                fmt::format("at most {}", options.limits.profile_bytes));
+  }
   const Profile resolved = Resolved(profile);
   quant::Level level;
   level.profile = &resolved;
@@ -132,6 +135,10 @@ Result<std::vector<StructType>> TranslateProfile(const Profile& profile, std::sp
     Error error = std::move(part).error();
     if (error.where.empty()) error.where = fmt::format("{} of {}", level.name, ShapeText(shape));
     return tl::unexpected<Error>(std::move(error));
+  }
+  if (options.outliers && !translator.used_outliers()) {
+    return Fail(ErrorCode::kArgument, level.name, "a number of outliers is given, and the profile has no sparse part",
+                "no number of outliers");
   }
   std::vector<StructType> types = translator.TakeTypes();
   StructType& top = types[static_cast<size_t>(part->index)];

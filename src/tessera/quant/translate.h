@@ -22,14 +22,15 @@ namespace tessera {
 
 // What a translation may choose and a profile does not say: names, and in which element type codes are declared that
 // could be in several. It changes no byte of a value. A tree like the profile's; what is empty is chosen by rule.
+// Names and types that cannot be are kProfileValue.
 struct Spelling {
   std::string name = {};      // of the declaration; by rule its parent's name and the part: Q4_K_TILE_256
   std::string codes = {};     // of the field with the codes, tiles or blocks; by rule values, indices, packed, codes,
-                              // payload, tiles or blocks
+                              // payload, tiles or blocks. Not the name of another field (scale, bits, padding, ...)
   std::string codebook = {};  // of the constant with the codebooks; by rule codebook
   // UINT8 for packed bytes, or the type that has just this width. By rule: Linear and Function the storage type, if
   // `bits` is its width; FloatingPoint the ONNX type with just these codes, else a bit packing; Log UINT2, 4, 8, ...;
-  // else UINT8.
+  // else UINT8. Not where a declaration has no codes of its own.
   std::optional<ElementType> code_type = {};
   // Of nested declarations, in this order: the distinct tiles of a Tiling as they first occur, the base of a Sparse,
   // the block of a block layout, the group of a FloatingPoint; then a stored scale's profile, a stored zero point's.
@@ -42,7 +43,8 @@ inline constexpr std::string_view kShapeKey = "tessera.shape";
 
 struct TranslateOptions {
   Spelling spelling;
-  // How many outliers a Sparse holds. By rule ceil(outlier_ratio * values); needed where the ratio is 0.
+  // How many outliers each Sparse holds. By rule ceil(outlier_ratio * values); needed where the ratio is 0, and an
+  // error where there is no Sparse.
   std::optional<uint64_t> outliers;
   Limits limits;
 };
@@ -50,7 +52,8 @@ struct TranslateOptions {
 // The declarations, each after those that it refers to, the root last; all have names, and TypeTable accepts them. The
 // root's metadata has the logical shape under kShapeKey ("4096x4096").
 // Errors: the first of ValidateProfile; kUnbound for data without a value; kProfileShape where the shape does not fit:
-// tiles or blocks that do not divide it, an axis that it does not have, a product that overflows; kLimit*.
+// tiles or blocks that do not divide it, an axis that it does not have, a product that overflows; kProfileValue,
+// kTypeName and kArgument for options that do not fit the profile; kLimit*.
 Result<std::vector<StructType>> TranslateProfile(const Profile& profile, std::span<const int64_t> shape,
                                                  const TranslateOptions& options = {});
 
@@ -62,9 +65,11 @@ struct RecoveredProfile {
 
 // The inverse. `types` is a list of its own as Closure() makes it, the root last. The logical shape is `shape` where
 // given, else the root's metadata, else [number of values] where the declarations determine it.
-// What it returns was translated again and gave these declarations (names of nested ones and documentation included);
-// kNotAProfile says at which field the type is none, kProfileShape that a shape is needed; also errors of the checker
-// (reference cycles, ...).
+// What it returns was translated again and gave these declarations: every field, the values of constants, names of
+// nested ones, documentation and metadata. Decoders, encoders and in which member of its message a constant lies are
+// not compared, nor the metadata of the translation itself.
+// kNotAProfile says at which field the type is none, kProfileShape that a shape is needed, kLimitProfile that the
+// profile is too large; also errors of the checker (reference cycles, ...).
 Result<RecoveredProfile> RecoverProfile(std::span<const StructType> types,
                                         std::optional<std::vector<int64_t>> shape = std::nullopt,
                                         const Limits& limits = {});

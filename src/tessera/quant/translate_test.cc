@@ -1,6 +1,7 @@
 // The translation, family by family, against declarations written by hand; what cannot be translated; the way back.
 #include "tessera/quant/translate.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -603,6 +604,84 @@ TEST(RecoverTest, ShapeIsGivenOrWrittenOrEvident) {
   ASSERT_FALSE(back);
   EXPECT_EQ(back.error().code, ErrorCode::kProfileShape);
   EXPECT_EQ(RecoverProfile(types, std::vector<int64_t>{11})->shape, (std::vector<int64_t>{11}));
+}
+
+TEST(RecoverTest, PackedFloatsDoNotTellTheShape) {
+  std::vector<StructType> types = *TranslateProfile(
+      ProfileOf("QuantizationProto { floating_point: { sign_bits: 1, exponent_bits: 3, mantissa_bits: 2, "
+                "exponent_bias: 3, packed_count: 4, packed_bytes: 3 } }"),
+      {{6}});
+  types.back().metadata.clear();
+  Result<RecoveredProfile> back = RecoverProfile(types);
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().code, ErrorCode::kProfileShape);
+}
+
+TEST(RecoverTest, DocumentationOfFieldsIsNoProfilesOwn) {
+  std::vector<StructType> types = *TranslateProfile(ProfileOf(TESSERA_TILED("scale_float: 0.5")), {{16}});
+  build::Fields(types[0])[0].doc_string = "codes";
+  Result<RecoveredProfile> back = RecoverProfile(types);
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().code, ErrorCode::kNotAProfile);
+}
+
+std::vector<uint8_t> LittleEndian(uint64_t value, size_t count) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < count; ++i) bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
+  return bytes;
+}
+
+// Each declaration says "65,536 times the one before": four of them are a list of 2^64 profiles.
+TEST(RecoverTest, ListsInListsAreBounded) {
+  constexpr uint64_t kMany = 65'536;
+  std::vector<StructType> types = {
+      build::Structure("LEAF", {build::Part("values", build::Array(ElementType::kInt4, {2}))})};
+  uint64_t tile = 2;
+  for (int32_t level = 0; level < 3; ++level) {
+    types.push_back(build::Structure(
+        fmt::format("LEVEL_{}", level),
+        {build::Part("tiles_0", build::Array(build::Ref(level), {kMany})),
+         build::Const("tile_shape", build::Tensor(ElementType::kInt64, {1}, LittleEndian(tile, 8))),
+         build::Const("elem_quant_count", build::Tensor(ElementType::kInt32, {}, LittleEndian(kMany, 4)))}));
+    tile *= kMany;
+  }
+  Result<RecoveredProfile> back = RecoverProfile(types, std::vector<int64_t>{static_cast<int64_t>(tile)});
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().code, ErrorCode::kLimitProfile) << back.error().Format();
+}
+
+TEST(TranslateTest, ProfilesAreBounded) {
+  const Profile profile = ProfileOf("QuantizationProto { codebook: { codebook_data: [1, 2, 3, 4] index_bits: 2 } }");
+  Limits limits;
+  limits.profile_bytes = sizeof(Profile) + 4 * sizeof(float);
+  EXPECT_TRUE(TranslateProfile(profile, {{8}}, {.spelling = {}, .outliers = {}, .limits = limits}));
+  const std::vector<StructType> types = *TranslateProfile(profile, {{8}});
+  EXPECT_TRUE(RecoverProfile(types, std::nullopt, limits));
+  --limits.profile_bytes;
+  EXPECT_EQ(TranslateProfile(profile, {{8}}, {.spelling = {}, .outliers = {}, .limits = limits}).error().code,
+            ErrorCode::kLimitProfile);
+  EXPECT_EQ(RecoverProfile(types, std::nullopt, limits).error().code, ErrorCode::kLimitProfile);
+}
+
+TEST(TranslateTest, OptionsThatDoNotFitAreErrors) {
+  const Profile tiled = ProfileOf(TESSERA_TILED("scale_float: 0.5"));
+  auto code = [&](const TranslateOptions& options) {
+    Result<std::vector<StructType>> types = TranslateProfile(tiled, {{16}}, options);
+    return types ? std::string_view("none") : Info(types.error().code).slug;
+  };
+  TranslateOptions options;
+  options.outliers = 1;
+  EXPECT_EQ(code(options), Info(ErrorCode::kArgument).slug);
+  options = {};
+  options.spelling.code_type = ElementType::kUint8;  // the tiles have codes, the tiling has none
+  EXPECT_EQ(code(options), Info(ErrorCode::kProfileValue).slug);
+  options.spelling.code_type.reset();
+  for (const char* taken : {"scale", "padding_1", "tile_shape", "post_rotation"}) {
+    options.spelling.codes = taken;
+    EXPECT_EQ(code(options), Info(ErrorCode::kProfileValue).slug) << taken;
+  }
+  options.spelling.codes = "weights";
+  EXPECT_EQ(code(options), "none");
 }
 
 TEST(ShapeTextTest, BothWays) {

@@ -10,19 +10,16 @@
 namespace tessera::quant {
 namespace {
 
+// The name of the role's field: "zero_point".
 std::string FieldName(BlockFieldRole role) {
   std::string name(Name(role));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return name;
 }
 
 std::optional<BlockFieldRole> RoleOf(std::string_view field) {
-  std::string name(field);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c; });
-  std::optional<BlockFieldRole> role = BlockFieldRoleFromName(name);
-  // Only the lower-case spelling is the name of a role.
+  std::optional<BlockFieldRole> role = BlockFieldRoleFromName(Upper(field));
+  // Only the lower-case spelling is the name of a field.
   if (role && FieldName(*role) != field) return std::nullopt;
   return role;
 }

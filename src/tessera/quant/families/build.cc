@@ -23,7 +23,7 @@ Level Level::Nested(const Profile& part, std::string_view suffix, std::vector<ui
   nested.profile = &part;
   nested.spelling = &NextPart();
   nested.name = NameOr(nested.spelling->name, name + std::string(suffix));
-  // A grid or a number of channels, which the level's own values bound.
+  // A grid or a number of channels: validation of the tiles and of the shape keeps both within 63 bits.
   nested.values = *CheckedProduct(nested_shape);
   nested.dims = {nested.values};
   for (size_t i = 0; i < nested_shape.size(); ++i) nested.order.push_back(i);
@@ -77,6 +77,11 @@ PhysicalType ArrayOf(ElementType type, std::vector<uint64_t> dims) {
 }
 
 std::string NameOr(const std::string& name, std::string_view rule) { return name.empty() ? std::string(rule) : name; }
+std::string Upper(std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return upper;
+}
 std::string SizesName(std::span<const uint64_t> sizes) { return fmt::format("{}", fmt::join(sizes, "X")); }
 
 ElementType UnsignedType(uint32_t bits) {
@@ -102,6 +107,53 @@ Result<PhysicalType> CodesType(const Level& level, ElementType type, uint32_t bi
   if (!size_bits) return ShapeError(level, "the size of the codes passes 64 bits", "a smaller tensor");
   dims.push_back(CeilDiv(*size_bits, 8));
   return ArrayOf(ElementType::kUint8, std::move(dims));
+}
+
+Result<void> CheckSpelling(const Level& level) {
+  // Fields by which a family, or the place of its codes, is found again.
+  constexpr std::string_view kTaken[] = {
+      "scale",
+      "scales",
+      "zero_point",
+      "zero_points",
+      "tile_shape",
+      "axes",
+      "axis",
+      "perm",
+      "bits",
+      "base",
+      "has_sign",
+      "symmetric",
+      "storage_type",
+      "storage_order",
+      "field_roles",
+      "block_size",
+      "outlier_threshold",
+      "outlier_ratio",
+      "outlier_indices",
+      "num_codebooks",
+      "packed_count",
+      "exponent_bias",
+      "elem_quant_count",
+      "codebook_vector_size",
+      "data_type",
+  };
+  for (const std::string* name : {&level.spelling->codes, &level.spelling->codebook}) {
+    const bool taken = std::find(std::begin(kTaken), std::end(kTaken), *name) != std::end(kTaken) ||
+                       name->starts_with("padding") || name->ends_with("_rotation");
+    if (!taken) continue;
+    // The base of a Sparse is called so.
+    if (*name == "base" && std::holds_alternative<SparseProfile>(level.profile->kind)) continue;
+    return Fail(ErrorCode::kProfileValue, level.name, Quoted(*name) + " is the name of another field",
+                "another name in the spelling");
+  }
+  return {};
+}
+
+Result<void> RefuseCodeType(const Level& level) {
+  if (!level.spelling->code_type) return {};
+  return Fail(ErrorCode::kProfileValue, level.name, "the spelling has a type for codes, and there are none of its own",
+              "the type at the part that has the codes");
 }
 
 tl::unexpected<Error> ShapeError(const Level& level, std::string what, std::string fix) {
@@ -208,10 +260,7 @@ Result<void> Translator::PlaceStored(Level* level, const Stored& stored, std::st
   bool outward = false;
   if (const auto* profile = std::get_if<Box<Profile>>(&stored.type)) {
     if (per_tile) shape = level->grid;
-    std::string suffix = fmt::format("_{}", name);
-    std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-    TESSERA_ASSIGN(Part part, Translate(level->Nested(**profile, suffix, std::move(shape))));
+    TESSERA_ASSIGN(Part part, Translate(level->Nested(**profile, "_" + Upper(name), std::move(shape))));
     field.content = PhysicalType{TypeReference{part.index}};
     outward = per_tile;
   } else if (stored.per == Stored::Per::kTensor) {

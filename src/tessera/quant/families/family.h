@@ -22,6 +22,9 @@ namespace tessera::quant {
 // Keys of metadata that a translation writes; those of a profile may not begin so.
 inline constexpr std::string_view kReservedPrefix = "tessera.";
 inline constexpr std::string_view kDataTypeKey = "tessera.data_type";  // where there is no constant data_type
+// Of a Function, whose operators stand in metadata.
+inline constexpr std::string_view kQuantizeOpKey = "quantize_op";
+inline constexpr std::string_view kDequantizeOpKey = "dequantize_op";
 // kReservedPrefix + the parameter's name: how a stored parameter is placed, "per=tile, at=before".
 
 // ---- Validation
@@ -43,6 +46,8 @@ class Validator {
   void Add(ErrorCode code, const Path& path, std::string what, std::string fix) {
     problems_->Add(code, path.Str(), std::move(what), std::move(fix));
   }
+  // Of problems so far.
+  size_t count() const { return problems_->count(); }
   // kProfileValue unless low <= value <= high.
   void Range(const Path& path, int64_t value, int64_t low, int64_t high);
   // kProfileValue unless the type has a fixed width and is a real number: no BOOL, STRING or complex type.
@@ -125,6 +130,12 @@ class Translator {
   Result<int32_t> Declare(StructType type);
 
   const TranslateOptions& options() const { return options_; }
+  // The number of outliers that the options give.
+  std::optional<uint64_t> Outliers() {
+    used_outliers_ = true;
+    return options_.outliers;
+  }
+  bool used_outliers() const { return used_outliers_; }
   std::vector<StructType> TakeTypes() { return std::move(types_); }
 
  private:
@@ -133,8 +144,14 @@ class Translator {
   const TranslateOptions& options_;
   std::vector<StructType> types_;
   std::vector<uint64_t> sizes_bits_;
+  bool used_outliers_ = false;
 };
 
+// kProfileValue for names by which a declaration would be read back as another: those that a translation has for
+// itself.
+Result<void> CheckSpelling(const Level& level);
+// kProfileValue if the spelling has a type for codes, and the level has none of its own.
+Result<void> RefuseCodeType(const Level& level);
 // kProfileShape at the level's place, with its shape.
 tl::unexpected<Error> ShapeError(const Level& level, std::string what, std::string fix);
 // kProfileShape unless the rotation fits the level.
@@ -178,6 +195,8 @@ Field FloatsConstant(std::string name, std::vector<int64_t> dims, std::span<cons
 PhysicalType ArrayOf(ElementType type, std::vector<uint64_t> dims);
 PhysicalType ArrayOf(PhysicalType type, std::vector<uint64_t> dims);
 std::string NameOr(const std::string& name, std::string_view rule);
+// In capital letters, ASCII only.
+std::string Upper(std::string_view text);
 // "32X128"
 std::string SizesName(std::span<const uint64_t> sizes);
 // The root's name by rule: LINEAR_4096X4096.
@@ -247,7 +266,7 @@ class Recoverer {
   // Of declarations in each other; validation bounds the profile that comes out by the limits' own depth.
   static constexpr uint32_t kMaxDepth = 256;
 
-  Recoverer(std::span<const StructType> types) : types_(types) {}  // NOLINT(google-explicit-constructor)
+  Recoverer(std::span<const StructType> types, const Limits& limits) : types_(types), limits_(limits) {}
 
   // `rule_name` is the name that the translation would give the declaration.
   Result<ReadBack> Recover(int32_t index, const ReadLevel& level, const std::string& rule_name);
@@ -258,6 +277,9 @@ class Recoverer {
   // A parameter from a constant, a stored field of the declaration or of the tilings around.
   Result<Scale> ReadScale(const Reader& reader, const ReadLevel& level, Spelling* spelling);
   Result<ZeroPoint> ReadZeroPoint(const Reader& reader, const ReadLevel& level, Spelling* spelling);
+
+  // Counts memory that the profile takes. Errors: kLimitProfile.
+  Result<void> Charge(uint64_t bytes, const Reader& reader);
 
   // The number of outliers of a Sparse, and the one by rule.
   void NoteOutliers(uint64_t count, std::optional<uint64_t> by_rule) {
@@ -273,6 +295,8 @@ class Recoverer {
                                            Spelling* spelling);
 
   std::span<const StructType> types_;
+  const Limits& limits_;
+  uint64_t bytes_ = 0;
   uint32_t depth_ = 0;
   std::optional<uint64_t> outliers_;
   bool by_rule_ = true;

@@ -37,7 +37,9 @@ void Validate(const Profile& profile, const Place& place, Validator* validator) 
   validator->Range(path.Field("packed_bytes"), floating_point.packed_bytes, 0, INT32_MAX);
   // What is finite stays a finite FLOAT: 2^-149 is the smallest, 2^127 the largest power.
   const int64_t top = (int64_t{1} << std::clamp(floating_point.exponent_bits, 1, 8)) - 1;
-  const bool reserved = floating_point.has_inf && floating_point.has_nan;
+  // Without a mantissa a single special value takes the whole top exponent, too.
+  const bool reserved = floating_point.mantissa_bits == 0 ? floating_point.has_inf || floating_point.has_nan
+                                                          : floating_point.has_inf && floating_point.has_nan;
   validator->Range(path.Field("exponent_bias"), floating_point.exponent_bias, top - (reserved ? 1 : 0) - 127,
                    150 - std::clamp(floating_point.mantissa_bits, 0, 23));
   if (floating_point.has_inf && floating_point.has_nan && floating_point.mantissa_bits == 0) {

@@ -9,9 +9,6 @@
 namespace tessera::quant {
 namespace {
 
-constexpr std::string_view kQuantizeOp = "quantize_op";
-constexpr std::string_view kDequantizeOp = "dequantize_op";
-
 void Validate(const Profile& profile, const Place& place, Validator* validator) {
   const auto& function = std::get<FunctionProfile>(profile.kind);
   validator->Storage(place.path, function.storage_type, function.bits);
@@ -24,7 +21,7 @@ void Validate(const Profile& profile, const Place& place, Validator* validator) 
   }
   for (size_t i = 0; i < profile.metadata.size(); ++i) {
     const std::string& key = profile.metadata[i].key;
-    if (key == kQuantizeOp || key == kDequantizeOp) {
+    if (key == kQuantizeOpKey || key == kDequantizeOpKey) {
       validator->Add(ErrorCode::kProfileMetadata, place.path.Index("metadata_props", i),
                      Quoted(key) + " is where the operator's name goes", "another key");
     }
@@ -35,6 +32,7 @@ Result<Body> Translate(Translator* translator, Level* level) {
   const auto& function = std::get<FunctionProfile>(level->profile->kind);
   Body body;
   if (function.block_layout) {
+    TESSERA_TRY(RefuseCodeType(*level));
     const auto block_size = static_cast<uint64_t>(function.block_layout->block_size);
     if (level->values % block_size != 0) {
       return ShapeError(*level, fmt::format("{} values are not a multiple of block_size {}", level->values, block_size),
@@ -49,13 +47,13 @@ Result<Body> Translate(Translator* translator, Level* level) {
   }
   body.constants = {IntConstant("storage_type", static_cast<int64_t>(function.storage_type)),
                     IntConstant("bits", function.bits)};
-  if (!function.quantize_op.empty()) body.metadata.push_back({std::string(kQuantizeOp), function.quantize_op});
-  body.metadata.push_back({std::string(kDequantizeOp), function.dequantize_op});
+  if (!function.quantize_op.empty()) body.metadata.push_back({std::string(kQuantizeOpKey), function.quantize_op});
+  body.metadata.push_back({std::string(kDequantizeOpKey), function.dequantize_op});
   return body;
 }
 
 bool Recognizes(const Recoverer&, const Reader& reader) {
-  return reader.Has("storage_type") && reader.FindMetadata(kDequantizeOp) != nullptr;
+  return reader.Has("storage_type") && reader.FindMetadata(kDequantizeOpKey) != nullptr;
 }
 
 Result<ReadBack> Recover(Recoverer* recoverer, const Reader& reader, const ReadLevel&, const std::string& name) {
@@ -63,8 +61,8 @@ Result<ReadBack> Recover(Recoverer* recoverer, const Reader& reader, const ReadL
   FunctionProfile function;
   TESSERA_ASSIGN(function.storage_type, reader.Type("storage_type"));
   TESSERA_ASSIGN(function.bits, reader.Int("bits"));
-  if (const std::string* op = reader.FindMetadata(kQuantizeOp)) function.quantize_op = *op;
-  if (const std::string* op = reader.FindMetadata(kDequantizeOp)) function.dequantize_op = *op;
+  if (const std::string* op = reader.FindMetadata(kQuantizeOpKey)) function.quantize_op = *op;
+  if (const std::string* op = reader.FindMetadata(kDequantizeOpKey)) function.dequantize_op = *op;
   const Field* codes = reader.Codes();
   if (codes == nullptr) return reader.NotAProfile("", "has no payload");
   const auto& type = std::get<PhysicalType>(codes->content);

@@ -42,12 +42,14 @@ std::optional<uint64_t> OutliersByRule(const SparseProfile& sparse, uint64_t val
 
 Result<Body> Translate(Translator* translator, Level* level) {
   const auto& sparse = std::get<SparseProfile>(level->profile->kind);
+  TESSERA_TRY(RefuseCodeType(*level));
   const std::optional<uint64_t> by_rule = OutliersByRule(sparse, level->values);
-  if (!translator->options().outliers && !by_rule) {
+  const std::optional<uint64_t> given = translator->Outliers();
+  if (!given && !by_rule) {
     return ShapeError(*level, "a threshold alone does not say how many outliers there are",
                       "outlier_ratio, or the number of outliers");
   }
-  const uint64_t outliers = translator->options().outliers ? *translator->options().outliers : *by_rule;
+  const uint64_t outliers = given ? *given : *by_rule;
   if (outliers > level->values) {
     return ShapeError(*level, "there are more outliers than values", "at most one for each value");
   }

@@ -122,10 +122,28 @@ void ValidateScatter(const StructuredBlockProfile& blocks, const Path& path, Val
   }
 }
 
+// What a field outside the formula has to be for the equation of the family.
+void ValidateRole(const BlockField& field, const BlockLayout& layout, bool has_codebook, const Path& path,
+                  Validator* validator) {
+  const bool is_bit = field.role == BlockFieldRole::kSign || field.role == BlockFieldRole::kMask;
+  if (is_bit && layout.block_size > 0 && (field.bit_width != 1 || field.count != layout.block_size)) {
+    validator->Add(ErrorCode::kProfileBlock, path,
+                   fmt::format("{} has {} elements of {} bits", Name(field.role), field.count, field.bit_width),
+                   fmt::format("one bit for each of the {} values", layout.block_size));
+  } else if (field.role == BlockFieldRole::kExponent && !IsInteger(field)) {
+    validator->Add(ErrorCode::kProfileBlock, path, fmt::format("EXPONENT holds {}", Name(field.data_type)),
+                   "unsigned bits or an integer type");
+  } else if (field.role == BlockFieldRole::kCode || (field.role == BlockFieldRole::kValues && has_codebook)) {
+    validator->Add(ErrorCode::kProfileBlock, path, fmt::format("{} is in no index_formula", Name(field.role)),
+                   "a term of the formula");
+  }
+}
+
 void Validate(const Profile& profile, const Place& place, Validator* validator) {
   const auto& blocks = std::get<StructuredBlockProfile>(profile.kind);
   const Path& path = place.path;
   const BlockLayout& layout = blocks.block_layout;
+  const size_t problems_before = validator->count();
   ValidateBlockLayout(layout, blocks.storage_order, path.Field("block_layout"), validator);
   if (blocks.axis) validator->Range(path.Field("axis"), *blocks.axis, 0, INT32_MAX);
   const bool has_codebook = !blocks.codebook_data.values.empty() || !blocks.codebook_data.parameter.empty();
@@ -157,8 +175,14 @@ void Validate(const Profile& profile, const Place& place, Validator* validator) 
                      "as many as block_size");
     }
   }
+  // What follows from another mistake is not said.
+  const bool in_order = validator->count() == problems_before;
   for (size_t i = 0; i < layout.fields.size(); ++i) {
     const BlockField& field = layout.fields[i];
+    const bool in_formula = std::any_of(blocks.index_formula.begin(), blocks.index_formula.end(),
+                                        [&](const FieldWeight& weight) { return weight.field == field.role; });
+    if (in_formula) continue;
+    if (in_order) ValidateRole(field, layout, has_codebook, path.Field("block_layout").Index("fields", i), validator);
     const bool runs = field.role == BlockFieldRole::kScale || field.role == BlockFieldRole::kZeroPoint ||
                       field.role == BlockFieldRole::kBias || field.role == BlockFieldRole::kExponent;
     if (runs && field.count > 0 && layout.block_size > 0 && layout.block_size % field.count != 0) {
@@ -190,6 +214,7 @@ Result<uint64_t> CountBlocks(const Level& level, const StructuredBlockProfile& b
 
 Result<Body> Translate(Translator* translator, Level* level) {
   const auto& blocks = std::get<StructuredBlockProfile>(level->profile->kind);
+  TESSERA_TRY(RefuseCodeType(*level));
   TESSERA_ASSIGN(uint64_t count, CountBlocks(*level, blocks));
   Body body;
   const bool sequential = blocks.storage_order == BlockStorageOrder::kSequential;

@@ -7,8 +7,9 @@
 
 #include "tessera/base/checked.h"
 #include "tessera/quant/families/family.h"
-#include "tessera/quant/profile_data.h"
 #include "tessera/quant/profile_text.h"
+#include "tessera/quant/tiles.h"
+#include "tessera/quant/profile_walk.h"
 
 namespace tessera::quant {
 namespace {
@@ -97,90 +98,9 @@ void Validate(const Profile& profile, const Place& place, Validator* validator) 
   }
 }
 
-// The tiles of a tensor.
-struct Tiles {
-  uint64_t count = 1;
-  std::vector<uint64_t> grid;   // in memory order
-  std::vector<uint64_t> shape;  // of one tile, by the tensor's axes; one number where the tensor is flattened
-  std::vector<size_t> order;    // of its axes in memory
-  std::vector<uint64_t> dims;   // its shape in memory order
-  uint64_t values = 0;          // product of its shape
-};
-
 // True if that many codes end with a byte. Multiplication modulo 2^64 keeps the remainder by 8.
 bool IsWholeBytes(uint64_t values, const LinearProfile& linear) {
   return values * static_cast<uint64_t>(linear.bits) % 8 == 0;
-}
-
-struct TileProblem {
-  std::string what;
-  std::string fix;
-};
-
-// One axis: how many tiles there are, and their size.
-std::optional<TileProblem> Divide(uint64_t size, int64_t tile_size, std::string_view what, uint64_t* tiles,
-                                  uint64_t* tile) {
-  *tile = tile_size == 0 ? size : static_cast<uint64_t>(tile_size);
-  *tiles = 1;
-  if (tile_size == 0) return std::nullopt;
-  if (size % *tile != 0) {
-    const uint64_t below = size - size % *tile;
-    return TileProblem{
-        fmt::format("tiles of {} do not cover {} {}", *tile, what, size),
-        below == 0 ? fmt::format("{}", *tile) : fmt::format("a multiple: {} or {}", below, below + *tile)};
-  }
-  *tiles = size / *tile;
-  return std::nullopt;
-}
-
-std::optional<TileProblem> DivideTensor(const TilingProfile& tiling, const std::vector<uint64_t>& shape,
-                                        const std::vector<size_t>& order, uint64_t values, Tiles* tiles) {
-  const size_t rank = shape.size();
-  if (!tiling.perm.empty() && tiling.perm.size() != rank) {
-    return TileProblem{fmt::format("perm has {} axes, the tensor {}", tiling.perm.size(), rank),
-                       "one entry for each axis"};
-  }
-  if (tiling.axes.empty()) {
-    uint64_t tile = 0;
-    if (auto problem = Divide(values, tiling.tile_shape[0], "all values, which are", &tiles->count, &tile)) {
-      return problem;
-    }
-    tiles->grid = {tiles->count};
-    tiles->shape = {tile};
-    tiles->dims = {tile};
-    tiles->order = {0};
-    tiles->values = tile;
-    return std::nullopt;
-  }
-  std::vector<uint64_t> counts(rank, 1);
-  std::vector<bool> divided(rank);
-  tiles->shape = shape;
-  for (size_t i = 0; i < tiling.axes.size(); ++i) {
-    const auto axis = static_cast<size_t>(tiling.axes[i]);
-    if (axis >= rank) {
-      return TileProblem{fmt::format("axis {} is none of a tensor of rank {}", axis, rank), "an axis of the tensor"};
-    }
-    divided[axis] = true;
-    auto problem = Divide(shape[axis], tiling.tile_shape[i], fmt::format("axis {} of size", axis), &counts[axis],
-                          &tiles->shape[axis]);
-    if (problem) return problem;
-  }
-  tiles->order = order;
-  if (!tiling.perm.empty()) tiles->order.assign(tiling.perm.begin(), tiling.perm.end());
-  for (size_t axis : tiles->order) {
-    tiles->dims.push_back(tiles->shape[axis]);
-    if (divided[axis]) tiles->grid.push_back(counts[axis]);
-  }
-  // Where an axis has size 0, the others may be of any size.
-  const std::optional<uint64_t> count = CheckedProduct(tiles->grid);
-  const std::optional<uint64_t> tile_values = CheckedProduct(tiles->shape);
-  if (!count || !tile_values || *tile_values > static_cast<uint64_t>(INT64_MAX)) {
-    return TileProblem{"the tiles have more than 2^63 values", "a smaller tensor"};
-  }
-  tiles->count = *count;
-  tiles->values = *tile_values;
-  if (tiles->count == 1) tiles->grid = {1};
-  return std::nullopt;
 }
 
 Level TileLevel(const Tiles& tiles, const Profile& profile, const Spelling& spelling, std::string name) {
@@ -207,29 +127,6 @@ std::vector<Field> TilingConstants(const TilingProfile& tiling) {
 
 std::string TileName(const Level& level, const Tiles& tiles) { return level.name + "_TILE_" + SizesName(tiles.shape); }
 
-// A declaration says in a few bytes that a list repeats an entry; the list itself holds each entry, with its codebooks.
-// These bound it, so that what translates is also read back, and a stranger's declaration does not fill the memory.
-constexpr uint64_t kMaxListed = 65'536;
-constexpr uint64_t kMaxListedBytes = uint64_t{1} << 28;
-
-Result<void> CheckListed(uint64_t entries, uint64_t data_bytes, const std::string& name) {
-  if (entries > kMaxListed) {
-    return Fail(ErrorCode::kLimitFields, name, fmt::format("elem_quant has {} entries", entries),
-                fmt::format("at most {}", kMaxListed));
-  }
-  if (data_bytes > kMaxListedBytes) {
-    return Fail(ErrorCode::kLimitConstant, name, "the codebooks of elem_quant pass the limit",
-                fmt::format("at most {} bytes in all entries", kMaxListedBytes));
-  }
-  return {};
-}
-
-Result<void> CheckListed(const std::vector<Profile>& list, const std::string& name) {
-  uint64_t bytes = 0;
-  for (const Profile& profile : list) bytes += DataBytes(profile);
-  return CheckListed(list.size(), bytes, name);
-}
-
 // ---- merged
 
 Result<void> Merge(const TilingProfile& tiling, const Tiles& tiles, Level* level, Body* body) {
@@ -240,9 +137,6 @@ Result<void> Merge(const TilingProfile& tiling, const Tiles& tiles, Level* level
   spelling.code_type = level->spelling->code_type;
   Level tile = TileLevel(tiles, list.front(), spelling, level->name);
   const auto* linear = std::get_if<LinearProfile>(&list.front().kind);
-  const auto* codebook = std::get_if<CodebookProfile>(&list.front().kind);
-  // Linear has a zero point for each tile, which is as long as the list.
-  if (codebook != nullptr) TESSERA_TRY(CheckListed(list, level->name));
   // The tiles of one array follow each other without padding, so each has to be whole bytes; packed bytes always are.
   if (linear != nullptr && !spelling.code_type && !IsWholeBytes(tile.values, *linear)) {
     spelling.code_type = ElementType::kUint8;
@@ -273,7 +167,8 @@ Result<void> Merge(const TilingProfile& tiling, const Tiles& tiles, Level* level
   if (list.size() != tiles.count) {
     body->constants.push_back(IntConstant("elem_quant_count", static_cast<int64_t>(list.size())));
   }
-  for (Field& field : linear != nullptr ? MergedConstants(*level, *linear) : MergedConstants(*level, *codebook)) {
+  for (Field& field : linear != nullptr ? MergedConstants(*level, *linear)
+                                        : MergedConstants(*level, std::get<CodebookProfile>(list.front().kind))) {
     body->constants.push_back(std::move(field));
   }
   return {};
@@ -306,8 +201,8 @@ std::vector<Field> RunFields(const std::vector<Run>& runs, const std::vector<int
 }
 
 Result<void> Mix(Translator* translator, const TilingProfile& tiling, const Tiles& tiles, Level* level, Body* body) {
+  TESSERA_TRY(RefuseCodeType(*level));
   const std::vector<Profile>& list = tiling.elem_quant;
-  TESSERA_TRY(CheckListed(list, level->name));
   std::vector<size_t> kinds;
   std::vector<const Profile*> distinct;
   std::unordered_map<std::string, size_t> seen;
@@ -372,6 +267,7 @@ Result<Body> Translate(Translator* translator, Level* level) {
     }
     return body;
   }
+  TESSERA_TRY(RefuseCodeType(*level));
   const Spelling& spelling = level->NextPart();
   TESSERA_ASSIGN(Part part,
                  translator->Translate(TileLevel(tiles, tiling.elem_quant.front(), spelling, TileName(*level, tiles))));
@@ -391,7 +287,13 @@ Result<Body> Translate(Translator* translator, Level* level) {
 
 bool Recognizes(const Recoverer&, const Reader& reader) { return reader.Has("tile_shape"); }
 
-Result<void> SplitMerged(const Reader& reader, const Tiles& tiles, TilingProfile* tiling, Spelling* spelling) {
+// A declaration says in a few bytes that tiles repeat; the list of their profiles holds each, with its codebooks.
+Result<void> ChargeList(Recoverer* recoverer, const Reader& reader, uint64_t entries, uint64_t entry_bytes) {
+  return recoverer->Charge(CheckedMul(entries, entry_bytes).value_or(UINT64_MAX), reader);
+}
+
+Result<void> SplitMerged(Recoverer* recoverer, const Reader& reader, const Tiles& tiles, TilingProfile* tiling,
+                         Spelling* spelling) {
   const Field* codes = reader.Codes();
   const auto& type = std::get<PhysicalType>(codes->content);
   Profile tile;
@@ -425,10 +327,7 @@ Result<void> SplitMerged(const Reader& reader, const Tiles& tiles, TilingProfile
       (!is_codebook && count > zero_points.size())) {
     return reader.NotAProfile("scales", "has fewer entries than there are tiles");
   }
-  if (is_codebook) {
-    std::optional<uint64_t> bytes = CheckedMul(count, DataBytes(tile));
-    TESSERA_TRY(CheckListed(count, bytes.value_or(UINT64_MAX), reader.type().Name()));
-  }
+  TESSERA_TRY(ChargeList(recoverer, reader, count, ProfileBytes(tile)));
   for (uint64_t i = 0; i < count; ++i) {
     Profile profile = tile;
     Scale scale;
@@ -448,8 +347,11 @@ Result<void> SplitMerged(const Reader& reader, const Tiles& tiles, TilingProfile
 
 Result<void> SplitMixed(Recoverer* recoverer, const Reader& reader, const ReadLevel& tile, const std::string& tile_name,
                         const Reader& record, size_t entries, TilingProfile* tiling, Spelling* spelling) {
-  std::unordered_map<int32_t, Profile> known;
-  uint64_t bytes = 0;  // of the list's data
+  struct Known {
+    Profile profile;
+    uint64_t bytes = 0;
+  };
+  std::unordered_map<int32_t, Known> known;
   for (const Field& field : record.fields()) {
     const auto* part = std::get_if<PhysicalType>(&field.content);
     if (part == nullptr || field.name.starts_with("padding")) continue;
@@ -457,19 +359,20 @@ Result<void> SplitMixed(Recoverer* recoverer, const Reader& reader, const ReadLe
     const std::vector<uint64_t> dims = DimsOf(*part);
     if (target < 0 || dims.size() != 1) return reader.NotAProfile(field.name, "is no array of tiles");
     auto found = known.find(target);
-    if (found == known.end()) {
+    const bool fresh = found == known.end();
+    if (fresh) {
       TESSERA_ASSIGN(ReadBack back, recoverer->Recover(target, tile, fmt::format("{}_{}", tile_name, known.size())));
       spelling->parts.push_back(std::move(back.spelling));
-      found = known.emplace(target, std::move(back.profile)).first;
+      const uint64_t bytes = ProfileBytes(back.profile);
+      found = known.emplace(target, Known{std::move(back.profile), bytes}).first;
     }
     if (dims[0] > entries - tiling->elem_quant.size()) {
       return reader.NotAProfile(field.name, "has more tiles than elem_quant has entries");
     }
-    std::optional<uint64_t> run_bytes = CheckedMul(dims[0], DataBytes(found->second));
-    if (run_bytes) run_bytes = CheckedAdd(*run_bytes, bytes);
-    bytes = run_bytes.value_or(UINT64_MAX);
-    TESSERA_TRY(CheckListed(entries, bytes, reader.type().Name()));
-    tiling->elem_quant.insert(tiling->elem_quant.end(), dims[0], found->second);
+    // The first of a kind has been counted where it was read.
+    const uint64_t more = dims[0] - (fresh && dims[0] > 0 ? 1 : 0);
+    TESSERA_TRY(ChargeList(recoverer, reader, more, found->second.bytes));
+    tiling->elem_quant.insert(tiling->elem_quant.end(), dims[0], found->second.profile);
   }
   if (tiling->elem_quant.size() != entries) return reader.NotAProfile("elem_quant_count", "differs from the tiles");
   return {};
@@ -509,7 +412,7 @@ Result<ReadBack> Recover(Recoverer* recoverer, const Reader& reader, const ReadL
   const int32_t target = Recoverer::Target(type);
   TESSERA_ASSIGN(int32_t entries, reader.IntOrZero("elem_quant_count"));
   if (target < 0) {
-    TESSERA_TRY(SplitMerged(reader, tiles, &tiling, &back.spelling));
+    TESSERA_TRY(SplitMerged(recoverer, reader, tiles, &tiling, &back.spelling));
   } else if (entries > 0) {
     const bool cycles = static_cast<uint64_t>(entries) != tiles.count;
     std::string tiles_name = codes->name;

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <span>
 #include <utility>
 
 namespace tessera {
@@ -91,7 +90,6 @@ struct Place {
   bool in_tiling = false;    // there are tiles around it
   bool single_inner = true;  // the innermost tiling around has one elem_quant
   bool single_all = true;    // all of them have
-  bool parameter = false;    // it is the profile of a stored parameter
 };
 
 class Generator {
@@ -102,7 +100,11 @@ class Generator {
     RandomCase result;
     result.shape = MakeShape();
     result.profile = Make(result.shape, {});
-    if (needs_outliers_) result.outliers = Below(std::min<uint64_t>(fewest_ + 1, 40));
+    bool has_sparse = false;  // what was made may have been dropped again
+    ForEachProfile(std::as_const(result.profile), [&](const Profile& part) {
+      has_sparse = has_sparse || std::holds_alternative<SparseProfile>(part.kind);
+    });
+    if (needs_outliers_ && has_sparse) result.outliers = Below(std::min<uint64_t>(fewest_ + 1, 40));
     return result;
   }
 
@@ -214,13 +216,12 @@ class Generator {
     stored.at = OneIn(2) ? Stored::At::kBefore : Stored::At::kAfter;
     stored.type = zero_point ? OneOf(random_, kIntegerTypes) : OneOf(random_, kFloatTypes);
     const bool may_nest = stored.per != Stored::Per::kTile || place.single_inner;
-    if (place.depth < 3 && may_nest && OneIn(stored.per == Stored::Per::kTile ? 2 : 3)) {
+    if (place.depth < 3 && may_nest && (stored.per == Stored::Per::kTile ? !OneIn(4) : OneIn(3))) {
       Shape inner = {1};
       if (stored.per == Stored::Per::kChannel) inner = {shape[axis]};
       if (stored.per == Stored::Per::kTile) inner = grid_;
       Place inside;
       inside.depth = place.depth + 2;
-      inside.parameter = true;
       Shape grid = std::exchange(grid_, {});
       stored.type = Box<Profile>(Make(inner, inside));
       grid_ = std::move(grid);
@@ -229,7 +230,7 @@ class Generator {
   }
 
   Scale MakeScale(const Shape& shape, int32_t axis, const Place& place) {
-    switch (Below(6)) {
+    switch (Below(7)) {
       case 0:
         return std::monostate{};
       case 1:
@@ -397,8 +398,10 @@ class Generator {
     for (BlockFieldRole role : kOthers) {
       const bool there = std::any_of(wanted.begin(), wanted.end(), [&](const Wanted& w) { return w.role == role; });
       if (!there && OneIn(4)) {
-        const bool runs = role != BlockFieldRole::kMask;
-        wanted.push_back({role, static_cast<int32_t>(runs ? Divisor(random_, block_size, 8) : Small(random_, 1, 5))});
+        if (role == BlockFieldRole::kMask)
+          wanted.push_back({role, block_size, 1});
+        else
+          wanted.push_back({role, static_cast<int32_t>(Divisor(random_, block_size, 8))});
       }
     }
     for (size_t i = wanted.size(); i > 1; --i) std::swap(wanted[i - 1], wanted[Below(i)]);
@@ -411,7 +414,8 @@ class Generator {
       made.count = field.count;
       made.bit_width = field.bits != 0 ? field.bits : Small(random_, 1, 9);
       if (field.bits == 0 && OneIn(2)) {
-        made.data_type = OneIn(2) ? OneOf(random_, kIntegerTypes) : OneOf(random_, kFloatTypes);
+        const bool integer = field.role == BlockFieldRole::kExponent || OneIn(2);
+        made.data_type = integer ? OneOf(random_, kIntegerTypes) : OneOf(random_, kFloatTypes);
         made.bit_width = static_cast<int32_t>(BitWidth(made.data_type));
       }
       if (OneIn(4)) made.bit_offset = Small(random_, 1, 12);  // behind the field before, or in a record of its own
