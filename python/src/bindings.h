@@ -213,6 +213,11 @@ Array PayloadOf(const ViewObject& view);
 // What a type is the translation of. Raises kNotAProfile, kProfileShape.
 Profile ProfileOf(const TypeObject& type, std::optional<std::vector<int64_t>> shape, const Limits* limits);
 
+// ---- evaluate.cc
+
+// The tensor that bytes of a type mean, by its decoder, or by that of its profile.
+Array DecodeBytes(const TypeObject& type, const nb::object& buffer);
+
 // ---- one a file
 
 void BindErrors(nb::module_& m);
@@ -220,6 +225,7 @@ void BindTypes(nb::module_& m);
 void BindViews(nb::module_& m);
 void BindModel(nb::module_& m);
 void BindProfiles(nb::module_& m);
+void BindEvaluate(nb::module_& m);
 void BindTables(nb::module_& m);  // tables.cc: the tables of types and operators, for tests
 
 }  // namespace tessera::python

@@ -329,6 +329,13 @@ file_name: how errors call the text.)")
           "encoder", [](const TypeObject& self) { return FunctionTextOf(self.declaration().encoder); },
           "The function from the tensor to bytes, in ONNX's text syntax; None if there is none.")
       .def(
+          "decode", &DecodeBytes, nb::arg("buffer"),
+          nb::sig(
+              "def decode(self, buffer: bytes | bytearray | memoryview | NDArray[typing.Any]) -> NDArray[typing.Any]"),
+          R"(The tensor that these bytes are, computed here: by the type's decoder, or where it has none by that of its profile.
+
+Raises TesseraError for types that have neither, and for bytes that are no value, such as a code outside a codebook.)")
+      .def(
           "portable_decoder",
           [](const TypeObject& self, int64_t opset) {
             self.checked();

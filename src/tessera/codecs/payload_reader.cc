@@ -79,13 +79,15 @@ class Extractor {
     for (const Step& other : rest) inner *= other.count;
     const int64_t count = rows.dims[0];
     if (step.bits % 8 == 0) {
-      // A row for each element. It begins at or before the first field, and ends inside the bytes.
+      // A row for each element, which begins at or before its first field, unless it would end before the last one.
       const int64_t bytes = step.bits / 8;
       const Value padded = PaddedTo(rows, bytes * step.count);
       const int64_t start = std::min(offset / 8, padded.dims[1] - bytes * step.count);
-      const Value part = b_.Slice(padded, 1, start, start + bytes * step.count);
-      const Value fields = Walk(b_.Reshape(part, {count * step.count, bytes}), offset - 8 * start, rest);
-      return b_.Reshape(fields, {count, step.count * inner});
+      if (offset - 8 * start + Extent(rest, 0) <= step.bits) {
+        const Value part = b_.Slice(padded, 1, start, start + bytes * step.count);
+        const Value fields = Walk(b_.Reshape(part, {count * step.count, bytes}), offset - 8 * start, rest);
+        return b_.Reshape(fields, {count, step.count * inner});
+      }
     }
     // A row for as many elements as it takes to come to the same place in a byte again.
     const int64_t period = 8 / std::gcd(step.bits, int64_t{8});
@@ -174,7 +176,8 @@ Result<Value> Converted(FunctionBuilder* builder, const Value& codes, const Leaf
       return leaf.bits == 64 ? b.Cast(codes, ElementType::kUint64) : codes;
     case ElementKind::kSigned:
       if (info.bits == 64) return codes;
-      if (info.bits == 8) return b.Cast(codes, ElementType::kInt8);  // which drops what is above, as ONNX says
+      // Between integers of one width Cast keeps the bits.
+      if (info.bits == 8 && codes.type == ElementType::kUint8) return b.Cast(codes, ElementType::kInt8);
       if (codes.type == ElementType::kUint8) {
         return decoders::Signed(builder, b.Cast(codes, ElementType::kFloat), info.bits);
       }
