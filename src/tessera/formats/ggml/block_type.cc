@@ -12,7 +12,7 @@ namespace tessera::ggml {
 namespace {
 
 using TypesOfFile = std::vector<BlockType> (*)();
-constexpr TypesOfFile kFiles[] = {PlainTypes, SmallTypes, FewBitTypes, MicroFloatTypes, KTypes};
+constexpr TypesOfFile kFiles[] = {PlainTypes, SmallTypes, FewBitTypes, MicroFloatTypes, KAffineTypes, KSymmetricTypes};
 
 constexpr std::string_view kBeforeGguf = "it was dropped before GGUF files existed";
 constexpr std::string_view kRepacked =

@@ -28,7 +28,8 @@ std::vector<BlockType> PlainTypes();       // F32 .. I64: one value a block
 std::vector<BlockType> SmallTypes();       // Q4_0 .. Q8_1: 32 values, one scale
 std::vector<BlockType> FewBitTypes();      // Q1_0, Q2_0, TQ1_0, TQ2_0: one and two bits, trits
 std::vector<BlockType> MicroFloatTypes();  // MXFP4, NVFP4
-std::vector<BlockType> KTypes();           // Q2_K .. Q8_K: 256 values, scales of scales
+std::vector<BlockType> KAffineTypes();  // Q2_K, Q4_K, Q5_K: 256 values, scales and offsets of 16 or 32 under two more
+std::vector<BlockType> KSymmetricTypes();  // Q3_K, Q6_K, Q8_K: 256 values, scales of 16 under one more
 
 inline constexpr float kLargestHalf = 65504;  // the largest finite float16
 inline constexpr float kNoLimit = std::numeric_limits<float>::max();
