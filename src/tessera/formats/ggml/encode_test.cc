@@ -40,6 +40,9 @@ double RelativeError(const std::vector<float>& x, const std::vector<float>& y, c
 // The table has five decimals.
 constexpr double kTableUnit = 0.5e-5, kTolerance = 1.005;
 
+// Types that keep within the errors of the table without repeating them, because ggml's encoder has a defect there.
+const std::set<std::string> kOtherErrors = {};
+
 TEST(Encode, ErrorsOfGgml) {
   const std::vector<float> input = GoldenFloats("encode-input.f32");
   const std::vector<float> weights = GoldenFloats("encode-imatrix.f32");
@@ -56,9 +59,11 @@ TEST(Encode, ErrorsOfGgml) {
     const double plain = RelativeError(input, output, {}), by_weight = RelativeError(input, output, weights);
     EXPECT_LE(plain, std::stod(line[2]) * kTolerance + kTableUnit) << line[0] << " " << line[1];
     EXPECT_LE(by_weight, std::stod(line[3]) * kTolerance + kTableUnit) << line[0] << " " << line[1];
-    // Nor suspiciously better: then the table would measure something else.
-    EXPECT_GE(plain, std::stod(line[2]) * 0.9 - kTableUnit) << line[0] << " " << line[1];
     EXPECT_EQ(type->weights == Weights::kIgnored && weighted, false) << line[0];
+    if (kOtherErrors.contains(line[0])) continue;
+    // The same searches make the same errors, to the last digit of the table.
+    EXPECT_NEAR(plain, std::stod(line[2]), 1.1 * kTableUnit) << line[0] << " " << line[1];
+    EXPECT_NEAR(by_weight, std::stod(line[3]), 1.1 * kTableUnit) << line[0] << " " << line[1];
   }
   for (const BlockType& type : AllBlockTypes()) {
     if (HasGolden(GoldenName(type) + ".bin") && type.name != "f32") {
@@ -238,6 +243,31 @@ TEST(Encode, HugeValuesSaturate) {
           }
         }
       }
+    }
+  }
+}
+
+// A group beyond all bounds does not spoil its neighbours, which the largest scales can hold.
+TEST(Encode, SuperBlocksSaturateGroupByGroup) {
+  struct Case {
+    const char* type;
+    float low, high;  // of the other groups: under the largest offset, or the largest scale
+    float error;
+  };
+  constexpr float k = 65504;
+  for (const Case& c : {Case{"q2_k", -15 * k, 0, 0.4F}, Case{"q2_k", 0, 45 * k, 0.3F}, Case{"q4_k", -63 * k, 0, 0.1F},
+                        Case{"q4_k", 0, 945 * k, 0.1F}, Case{"q5_k", -63 * k, 0, 0.1F}, Case{"q5_k", 0, 1953 * k, 0.1F},
+                        Case{"q3_k", -96 * k, 96 * k, 0.2F}, Case{"q6_k", -3968 * k, 3968 * k, 0.05F}}) {
+    for (bool weighted : {false, true}) {
+      std::mt19937 random(13);
+      std::uniform_real_distribution<float> uniform(c.low, c.high);
+      std::vector<float> input(256);
+      for (float& x : input) x = uniform(random);
+      for (size_t i = 0; i < 32; ++i) input[i] = c.high == 0 ? -1e12F : i % 2 == 0 ? -1e12F : 1e12F;
+      const auto output = Decoded(*FindBlockType(c.type), Encoded(*FindBlockType(c.type), input, 256,
+                                                                  std::vector<float>(weighted ? 256 : 0, 1.0F)));
+      EXPECT_LT(RelativeError({input.begin() + 32, input.end()}, {output.begin() + 32, output.end()}, {}), c.error)
+          << c.type << " " << c.low << " " << weighted;
     }
   }
 }
