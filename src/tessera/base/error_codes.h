@@ -100,6 +100,9 @@
   X(kProfileMetadata, "profile-metadata", kInput, "A metadata key is one that the translation needs for itself")       \
   X(kProfileShape, "profile-shape", kInput, "A profile cannot be used for this logical shape")                         \
   X(kNotAProfile, "not-a-profile", kInput, "A struct type is not the translation of a profile")                        \
+  /* Encoding */                                                                                                       \
+  X(kEncodeValue, "encode-value", kInput,                                                                              \
+    "A value or weight cannot be encoded: NaN or infinite, or a negative weight")                                      \
   /* Reading */                                                                                                        \
   X(kNoSuchValue, "no-such-value", kInput, "A model has no initializer of that name")                                  \
   X(kNoSuchLeaf, "no-such-leaf", kInput, "A value has no leaf of that name")                                           \
