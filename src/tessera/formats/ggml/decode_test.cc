@@ -12,6 +12,7 @@
 #include "tessera/base/digest.h"
 #include "tessera/formats/ggml/block_type.h"
 #include "tessera/formats/testing/ggml_goldens.h"
+#include "tessera/types/element_value.h"
 
 namespace tessera::ggml {
 namespace {
@@ -102,6 +103,7 @@ struct Bare {
   std::vector<std::pair<size_t, std::vector<uint8_t>>> over;
   float lowest, highest;
   float step = 1;
+  size_t missing = 0;  // 64 blocks of 16 signed bytes do not hold all 256
 };
 
 std::vector<uint8_t> Times(size_t count, uint8_t byte) { return std::vector<uint8_t>(count, byte); }
@@ -127,7 +129,7 @@ std::vector<Bare> BareParts() {
       {"q5_k", "scales", {{0, kOne}, {2, kZero}, {16, Times(32, 0)}, {48, Times(128, 0x11)}}, 0, 63},
       {"q5_k", "offsets", {{0, kZero}, {2, kMinusOne}}, 0, 63},
       {"q6_k", "codes", {{192, Times(16, 1)}, {208, kOne}}, -32, 31},
-      {"q6_k", "scales", {{0, Times(128, 0x11)}, {128, Times(64, 0xAA)}, {208, kOne}}, -128, 127},
+      {"q6_k", "scales", {{0, Times(128, 0x11)}, {128, Times(64, 0xAA)}, {208, kOne}}, -128, 127, 1, 7},
       {"q8_k", "codes", {{0, {0x00, 0x00, 0x80, 0x3F}}}, -128, 127},
       {"tq1_0", "codes", {{52, kOne}}, -1, 1},
       {"tq2_0", "codes", {{64, kOne}}, -1, 2},
@@ -148,7 +150,8 @@ TEST(Decode, RandomBlocksShowEveryCode) {
     std::set<float> expected, actual;
     for (float code = bare.lowest; code <= bare.highest; code += bare.step) expected.insert(code);
     for (float value : Decoded(type, blocks)) actual.insert(value);
-    EXPECT_EQ(actual, expected) << bare.type << " " << bare.part;
+    EXPECT_TRUE(std::includes(expected.begin(), expected.end(), actual.begin(), actual.end())) << bare.type;
+    EXPECT_EQ(actual.size() + bare.missing, expected.size()) << bare.type << " " << bare.part;
   }
 }
 
@@ -159,14 +162,8 @@ TEST(Decode, RandomBlocksShowEveryMicroFloat) {
   const std::vector<float> mx = Decoded(*FindBlockType("ggml_mxfp4"), blocks);
   EXPECT_EQ(std::set<float>(mx.begin(), mx.end()), levels);
   blocks = GoldenBytes("NVFP4.fuzz.bin");
-  std::set<uint8_t> scales;
-  for (size_t at = 0; at < blocks.size(); at += 36) {
-    for (size_t group = 0; group < 4; ++group) {
-      scales.insert(blocks[at + group]);
-      blocks[at + group] = 0x40;  // 2, halved
-    }
-  }
-  EXPECT_EQ(scales.size(), 256U);
+  for (size_t at = 0; at < blocks.size(); at += 36)
+    std::fill_n(blocks.begin() + static_cast<ptrdiff_t>(at), 4, 0x40);  // 2, halved
   const std::vector<float> nv = Decoded(*FindBlockType("ggml_nvfp4"), blocks);
   EXPECT_EQ(std::set<float>(nv.begin(), nv.end()), levels);
 }
@@ -179,6 +176,20 @@ TEST(Decode, EveryScaleOfMxfp4) {
     const std::vector<float> values = Decoded(*FindBlockType("ggml_mxfp4"), block);
     EXPECT_EQ(values[0], static_cast<float>(std::ldexp(2.0, e - 128))) << e;
     EXPECT_EQ(values[16], static_cast<float>(std::ldexp(12.0, e - 128))) << e;
+  }
+}
+
+// By the float8 of element_value.h, which has no bit 7 here, and NaN where ggml has 0.
+TEST(Decode, EveryScaleOfNvfp4) {
+  for (int scale = 0; scale < 256; ++scale) {
+    std::vector<uint8_t> block(36, 0x42);  // low nibbles 2: level 1; high nibbles 4: level 2
+    block[2] = static_cast<uint8_t>(scale);
+    const std::vector<float> values = Decoded(*FindBlockType("ggml_nvfp4"), block);
+    float expected = DecodeToFloat(ElementType::kFloat8E4M3FN, static_cast<uint64_t>(scale & 0x7F));
+    if (scale == 0x7F) expected = 0;
+    if (scale == 0xFF) expected = 480;  // 15 * 2^5
+    EXPECT_EQ(values[32], expected) << scale;
+    EXPECT_EQ(values[40], 2 * expected) << scale;
   }
 }
 

