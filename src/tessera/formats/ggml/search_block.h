@@ -1,6 +1,6 @@
-// A block as the searches of the IQ types see it: values divided by a power of two, so that the largest magnitude is
-// between 1 and 2, and importance likewise. That changes no bit of what a search finds, as long as nothing overflows or
-// underflows; and with it nothing does, whatever the block holds.
+// A block as the searches of the IQ types see it: values divided by a power of four, so that the largest magnitude is
+// between 1 and 4, and importance likewise. That changes no bit of what a search finds, not even where it takes roots of
+// weights, as long as nothing overflows or underflows; and with it nothing that counts does, whatever the block holds.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class SearchBlock {
 
   explicit SearchBlock(const BlockInput& in) : weighted_(!in.weights.empty()), size_(in.values.size()) {
     const float largest = std::abs(LargestSigned(in.values));
-    if (largest > 0) exponent_ = std::ilogb(largest);
+    if (largest > 0) exponent_ = EvenExponent(largest);
     for (size_t i = 0; i < size_; ++i) {
       values_[i] = std::ldexp(in.values[i], -exponent_);
       mean_square_ += values_[i] * values_[i];
@@ -59,12 +59,14 @@ class SearchBlock {
   }
 
  private:
-  // Divides by a power of four (whose root is a power of two), so that the largest is between 1 and 4, and returns it;
-  // 0, and does nothing, if all are 0.
+  static int EvenExponent(float value) { return std::ilogb(value) & ~1; }
+
+  // Divides by a power of four, so that the largest is between 1 and 4, and returns it; 0, and does nothing, if all are
+  // 0.
   static float Normalize(std::span<float> importance) {
     const float largest = *std::max_element(importance.begin(), importance.end());
     if (!(largest > 0)) return 0;
-    const int exponent = std::ilogb(largest) & ~1;
+    const int exponent = EvenExponent(largest);
     for (float& w : importance) w = std::ldexp(w, -exponent);
     return std::ldexp(1.0F, exponent);
   }
