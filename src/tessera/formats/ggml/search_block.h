@@ -1,6 +1,7 @@
 // A block as the searches of the IQ types see it: values divided by a power of four, so that the largest magnitude is
-// between 1 and 4, and importance likewise. That changes no bit of what a search finds, not even where it takes roots of
-// weights, as long as nothing overflows or underflows; and with it nothing that counts does, whatever the block holds.
+// between 1 and 4, and importance likewise. That changes no bit of what a search finds, not even where it takes roots
+// of weights, as long as nothing overflows or underflows; and with it nothing that counts does, whatever the block
+// holds.
 #pragma once
 
 #include <algorithm>
