@@ -8,6 +8,7 @@ block_types.txt      id, name, values and bytes of a block (0 0 for a number tha
 worked_examples.txt  name, bytes of a block in hex, sha256 of its values as little-endian floats; section 8
 encode_errors.txt    name, `without` or `with` importance weights, relative root mean square error of ggml's encoder on
                      encode-input.f32, and the same weighted by encode-imatrix.f32; section 7
+tables/sha256.txt    sha256 and name of each file in tables, which are copies of spec/formats/tables; section 4
 """
 
 import re
@@ -16,7 +17,9 @@ import sys
 from pathlib import Path
 
 PROVENANCE = """\
-Made by tools/make_ggml_goldens.py, which says what block_types.txt, worked_examples.txt and encode_errors.txt hold.
+Made by tools/make_ggml_goldens.py, which says what block_types.txt, worked_examples.txt, encode_errors.txt and
+tables/sha256.txt hold. The other files in tables are copies of spec/formats/tables of the project's shared folder: the
+grids of ggml's IQ types and its lists of levels, as numbers. tools/grid_tables.py turns them into source.
 The other files are copies of goldens/ggml of the project's shared folder. They hold what ggml computed, none of its
 code; ggml is under the MIT licence. Their own note:
 
@@ -77,16 +80,25 @@ def encode_errors(text):
     return lines
 
 
+def table_digests(text):
+    rows = re.findall(r"^\| (\w+\.txt) \| .* \| ([0-9a-f]{64}) \|$", section(text, "## 4."), re.M)
+    assert len(rows) == 10, len(rows)
+    return [f"{digest} {name}" for name, digest in rows]
+
+
 def main():
     shared, out = Path(sys.argv[1]), Path(sys.argv[2])
-    out.mkdir(parents=True, exist_ok=True)
+    (out / "tables").mkdir(parents=True, exist_ok=True)
     text = (shared / "spec/formats/gguf.md").read_text()
     for name, rows in (
         ("block_types.txt", block_types(text)),
         ("worked_examples.txt", worked_examples(text)),
         ("encode_errors.txt", encode_errors(text)),
+        ("tables/sha256.txt", table_digests(text)),
     ):
         (out / name).write_text("\n".join(rows) + "\n")
+    for path in sorted((shared / "spec/formats/tables").glob("*.txt")):
+        shutil.copyfile(path, out / "tables" / path.name)
     goldens = shared / "goldens/ggml"
     for path in sorted(goldens.iterdir()):
         if path.suffix in (".bin", ".f32") or path.name == "manifest.json":

@@ -41,7 +41,7 @@ double RelativeError(const std::vector<float>& x, const std::vector<float>& y, c
 constexpr double kTableUnit = 0.5e-5, kTolerance = 1.005;
 
 // Types that keep within the errors of the table without repeating them, because ggml's encoder has a defect there.
-const std::set<std::string> kOtherErrors = {};
+const std::set<std::string> kOtherErrors = {"IQ3_S"};  // 32 zeros put what follows in the wrong place
 
 TEST(Encode, ErrorsOfGgml) {
   const std::vector<float> input = GoldenFloats("encode-input.f32");
@@ -223,6 +223,9 @@ TEST(Encode, PlainTypesRoundAndSaturate) {
   }
 }
 
+// Types in whose blocks not every sign can be stored: that of what matters least is turned.
+const std::set<std::string_view> kTurnsSigns = {"iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq3_xxs"};
+
 // Types whose scales are float16, or that otherwise have a largest value: what it is. Both ends may differ by a step.
 TEST(Encode, HugeValuesSaturate) {
   std::mt19937 random(9);
@@ -240,7 +243,7 @@ TEST(Encode, HugeValuesSaturate) {
         for (size_t i = 0; i < kColumns; ++i) {
           ASSERT_TRUE(std::isfinite(output[i])) << type.name << " " << size << " at " << i;
           // Nothing that was large changes sides.
-          if (std::abs(input[i]) > size / 2) {
+          if (std::abs(input[i]) > size / 2 && !kTurnsSigns.contains(type.name)) {
             EXPECT_GE(output[i] * std::copysign(1.0F, input[i]), 0) << type.name << " " << size << " " << input[i];
           }
         }
