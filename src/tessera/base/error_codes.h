@@ -108,4 +108,5 @@
   X(kNoSuchValue, "no-such-value", kInput, "A model has no initializer of that name")                                  \
   X(kNoSuchLeaf, "no-such-leaf", kInput, "A value has no leaf of that name")                                           \
   X(kReadRange, "read-range", kInput, "A read lies outside the leaf")                                                  \
+  X(kNoDecoder, "no-decoder", kInput, "The type has no decoder of standard operators at that opset")                   \
   X(kUnsupported, "unsupported", kInput, "The request cannot be carried out for this value")

@@ -1,0 +1,28 @@
+// The decoder of a profile's struct type: a function of standard operators that takes the type's leaves and gives the
+// tensor, for one opset. docs/decoding.md says which operations it does in which order; native codecs do the same.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/quant/translate.h"
+#include "tessera/types/function.h"
+#include "tessera/types/limits.h"
+#include "tessera/types/struct_type.h"
+
+namespace tessera {
+
+// The decoder of the last of `types`, which are what `profile` translates to for `shape` (names may differ). Its inputs
+// are the leaves of the type in their order, its one output is declared with element type and shape.
+// Errors: kNoDecoder where the profile has no meaning in standard operators (the family Function), or the opset has no
+// type or operator for what it needs: the fix says which opset has; kNotAProfile for types of another profile.
+// REQUIRES: kMinOpset <= opset <= kMaxOpset.
+Result<Function> BuildDecoder(const Profile& profile, std::span<const int64_t> shape, std::span<const StructType> types,
+                              int64_t opset, const Limits& limits = {});
+
+// Gives the last of `types` its decoder, for the profile and shape that RecoverProfile finds. Errors: also its errors.
+Result<void> AttachDecoder(std::vector<StructType>* types, int64_t opset, const Limits& limits = {});
+
+}  // namespace tessera

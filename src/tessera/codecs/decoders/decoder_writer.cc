@@ -1,0 +1,411 @@
+#include "tessera/codecs/decoders/decoder_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "tessera/types/operators.h"
+
+namespace tessera::decoders {
+namespace {
+
+// In the order of kFamilyNames.
+constexpr std::array<FamilyDecoder, std::size(kFamilyNames)> kFamilies = {
+    DecodeLinear,   DecodeCodebook, DecodeFloatingPoint, DecodeSparse,          DecodeLog,
+    DecodeFunction, DecodeTiling,   DecodeCast,          DecodeStructuredBlock,
+};
+
+// Floats hold whole numbers of so many bits.
+constexpr uint32_t kFloatBits = 24;
+
+FloatingPointProfile FormatOf(const FloatFormat& row) {
+  FloatingPointProfile format;
+  format.sign_bits = row.sign_bits;
+  format.exponent_bits = row.exponent_bits;
+  format.mantissa_bits = row.mantissa_bits;
+  format.exponent_bias = row.exponent_bias;
+  format.has_inf = row.specials == FloatSpecials::kIeee;
+  format.has_nan = row.specials == FloatSpecials::kIeee || row.specials == FloatSpecials::kNanOnly;
+  return format;
+}
+
+Dims WithBatch(int64_t batch, const Dims& dims) {
+  Dims all = {batch};
+  all.insert(all.end(), dims.begin(), dims.end());
+  return all;
+}
+
+}  // namespace
+
+Dims Level::MemoryDims() const {
+  Dims dims;
+  for (size_t axis : order) dims.push_back(static_cast<int64_t>(shape[axis]));
+  if (dims.empty()) dims.push_back(1);
+  return dims;
+}
+
+DecoderWriter::DecoderWriter(FunctionBuilder* builder, std::span<const StructType> types, const CheckedType& type,
+                             bool wide)
+    : builder_(*builder), types_(types), compute_(wide ? ElementType::kDouble : ElementType::kFloat) {
+  for (const Leaf& leaf : type.leaves) {
+    Dims dims(leaf.dims.begin(), leaf.dims.end());
+    if (leaf.constant != nullptr) dims = leaf.constant->dims;
+    leaves_[leaf.path] = {&leaf, builder_.Input(leaf.input_name, leaf.type, std::move(dims))};
+  }
+}
+
+tl::unexpected<Error> DecoderWriter::NoDecoder(std::string what, std::string fix) const {
+  return Fail(ErrorCode::kNoDecoder, types_.back().Name(), std::move(what), std::move(fix));
+}
+
+Result<std::string> CodesField(const DecoderWriter& writer, const Place& place) {
+  const quant::Reader reader = writer.Read(place.type);
+  const tessera::Field* field = reader.Codes();
+  if (field == nullptr) return reader.NotAProfile("", "has no field with codes");
+  return field->name;
+}
+
+// ---- Leaves
+
+Result<Value> DecoderWriter::Field(const Place& place, std::string_view field) {
+  auto found = leaves_.find(place.prefix + std::string(field));
+  if (found == leaves_.end()) {
+    return Read(place.type).NotAProfile(field, "is missing");
+  }
+  const LeafValue& leaf = found->second;
+  if (leaf.leaf->constant != nullptr) return leaf.value;
+  const int64_t count = CountOf(leaf.value.dims);
+  return builder_.Reshape(leaf.value, {place.batch, place.batch == 0 ? 0 : count / place.batch});
+}
+
+Result<Value> DecoderWriter::Parameter(const Place& place, std::string_view field) {
+  TESSERA_ASSIGN(Value value, Field(place, field));
+  return builder_.Cast(value, compute_);
+}
+
+Result<Place> DecoderWriter::Inside(const Place& place, std::string_view field) {
+  const quant::Reader reader = Read(place.type);
+  const PhysicalType* part = reader.FindPart(field);
+  const int32_t target = part == nullptr ? -1 : quant::Recoverer::Target(*part);
+  if (target < 0) return reader.NotAProfile(field, "is no struct type");
+  Place inside{target, fmt::format("{}{}.", place.prefix, field), place.batch};
+  for (uint64_t dim : quant::DimsOf(*part)) inside.batch *= static_cast<int64_t>(dim);
+  return inside;
+}
+
+// ---- Codes
+
+Result<Value> DecoderWriter::Number(const Value& value) {
+  if (value.type == compute_) return value;
+  if (builder_.CanCast(value.type)) return builder_.Cast(value, compute_);
+  const TypeFamily family = FindOperator("Cast")->types;
+  for (int64_t opset = builder_.opset() + 1; opset <= kMaxOpset; ++opset) {
+    if ((Types(family, opset) & MaskOf(value.type)) != 0) {
+      return NoDecoder(fmt::format("opset {} does not convert {}", builder_.opset(), Name(value.type)),
+                       fmt::format("opset {}", opset));
+    }
+  }
+  return NoDecoder(fmt::format("no opset converts {}", Name(value.type)), "the codes declared as UINT8");
+}
+
+Result<Value> DecoderWriter::Unpack(const Value& bytes, uint32_t bits, int64_t count) {
+  FunctionBuilder& b = builder_;
+  if (bits > 63) {
+    return NoDecoder(fmt::format("codes of {} bits are declared as bytes", bits), "an element type of that width");
+  }
+  const int64_t batch = bytes.dims[0];
+  if (bits == 8) return b.Slice(bytes, 1, 0, count);
+  if (batch == 0 || count == 0) return b.Const(ElementType::kUint8, {batch, count}, {});
+  // Codes repeat their places in the bytes after `period` codes.
+  const int64_t shared = std::gcd(int64_t{bits}, int64_t{8});
+  const int64_t period = 8 / shared;
+  const int64_t period_bytes = bits / shared;
+  const int64_t periods = (count + period - 1) / period;
+  Value padded = bytes;
+  if (const int64_t missing = periods * period_bytes - bytes.dims[1]; missing > 0) {
+    const std::vector<int64_t> zeros(static_cast<size_t>(batch * missing));
+    padded = b.Concat({bytes, b.Const(ElementType::kUint8, {batch, missing}, zeros)}, 1);
+  } else if (missing < 0) {
+    padded = b.Slice(bytes, 1, 0, periods * period_bytes);
+  }
+  padded = b.Reshape(padded, {batch, periods, period_bytes});
+  const bool narrow = 8 % bits == 0;
+  const ElementType wide = bits <= kFloatBits ? ElementType::kFloat : ElementType::kInt64;
+  std::vector<Value> codes;
+  for (int64_t i = 0; i < period; ++i) {
+    const int64_t first = i * bits;
+    std::vector<Value> pieces;
+    for (int64_t bit = first; bit < first + bits;) {
+      const int64_t low = bit % 8;
+      const int64_t taken = std::min<int64_t>(8 - low, first + bits - bit);
+      Value piece = b.Slice(padded, 2, bit / 8, bit / 8 + 1);
+      piece = b.Bits(piece, static_cast<uint32_t>(low), static_cast<uint32_t>(taken));
+      if (!narrow) {
+        piece = b.Cast(piece, wide);
+        if (bit > first) {
+          const int64_t weight = int64_t{1} << (bit - first);
+          const Value factor =
+              wide == ElementType::kFloat ? b.Scalar(static_cast<float>(weight)) : b.Scalar(wide, weight);
+          piece = b.Mul(piece, factor);
+        }
+      }
+      pieces.push_back(piece);
+      bit += taken;
+    }
+    Value code = pieces[0];
+    for (size_t k = 1; k < pieces.size(); ++k) code = b.Add(code, pieces[k]);
+    codes.push_back(code);
+  }
+  return b.Slice(b.Reshape(b.Concat(codes, 2), {batch, periods * period}), 1, 0, count);
+}
+
+Result<Value> DecoderWriter::Reinterpret(const Value& codes, ElementType type, uint32_t bits) {
+  FunctionBuilder& b = builder_;
+  const ElementInfo& info = Info(type);
+  if (info.kind == ElementKind::kFloat) {
+    if (bits > 32) return NoDecoder(fmt::format("{} is declared as bytes", info.name), "the type itself");
+    const FloatSpecials specials = info.format.specials;
+    if (specials == FloatSpecials::kExponentOnly) {
+      const Value code = b.Cast(codes, ElementType::kInt32);
+      const Value power = b.PowerOfTwo(b.Sub(code, b.Scalar(ElementType::kInt32, 127)), compute_);
+      const Value nan = b.Const(MakeFloats(compute_, {}, {{std::nan("")}}));
+      return b.Where(b.Equal(code, b.Scalar(ElementType::kInt32, 255)), nan, power);
+    }
+    const FloatingPointProfile format = FormatOf(info.format);
+    Value value = FloatFromCodes(codes, format, b.Scalar(ElementType::kInt32, format.exponent_bias));
+    if (specials == FloatSpecials::kNanIsNegativeZero) {
+      const Value code = b.Cast(codes, ElementType::kInt32);
+      const Value nan = b.Const(MakeFloats(compute_, {}, {{std::nan("")}}));
+      value = b.Where(b.Equal(code, b.Scalar(ElementType::kInt32, int64_t{1} << (bits - 1))), nan, value);
+    }
+    return value;
+  }
+  if (info.kind != ElementKind::kSigned) return b.Cast(codes, compute_);
+  // Two's complement, before the numbers can be rounded.
+  const bool wide = codes.type == ElementType::kInt64;
+  const Value numbers = wide ? codes : b.Cast(codes, compute_);
+  const int64_t half = int64_t{1} << (bits - 1);
+  auto number = [&](int64_t value) {
+    return wide ? b.Scalar(ElementType::kInt64, value)
+                : b.Const(MakeFloats(compute_, {}, {{static_cast<double>(value)}}));
+  };
+  // The upper half in two steps: 2^63 is no INT64.
+  const Value below = b.Sub(b.Sub(numbers, number(half)), number(half));
+  return b.Cast(b.Where(b.Less(numbers, number(half)), numbers, below), compute_);
+}
+
+Result<Value> DecoderWriter::Codes(const Place& place, std::string_view field, ElementType type, uint32_t bits,
+                                   int64_t count) {
+  std::string path(field);
+  // The one component of a bit packing.
+  if (!leaves_.contains(place.prefix + path)) path += "." + path;
+  TESSERA_ASSIGN(Value leaf, Field(place, path));
+  const bool component = leaves_.find(place.prefix + path)->second.leaf->component;
+  const bool packed = !component && BitWidth(leaf.type) != bits;
+  const ElementKind kind = Info(type).kind;
+  const bool same = leaf.type == type || Info(leaf.type).kind != ElementKind::kUnsigned ||
+                    (kind != ElementKind::kSigned && kind != ElementKind::kFloat);
+  if (!packed && (same || !builder_.CanCast(leaf.type))) return Number(leaf);
+  Value codes = leaf;
+  if (packed) {
+    TESSERA_ASSIGN(codes, Unpack(leaf, bits, count));
+  } else if (bits > 63) {
+    return NoDecoder(fmt::format("{} is declared as {}", Name(type), Name(leaf.type)), "the type itself");
+  } else if (bits > kFloatBits) {
+    codes = builder_.Cast(leaf, ElementType::kInt64);
+  }
+  return Reinterpret(codes, type, bits);
+}
+
+Value DecoderWriter::FloatFromParts(const FloatParts& parts, const FloatingPointProfile& format, const Value& bias) {
+  FunctionBuilder& b = builder_;
+  auto integer = [&](int64_t value) { return b.Scalar(ElementType::kInt32, value); };
+  auto number = [&](double value) { return b.Const(MakeFloats(compute_, {}, {{value}})); };
+  const Value zero = b.Equal(parts.exponent, integer(0));
+  const bool has_mantissa = !parts.mantissa.name.empty();
+  const int64_t one = int64_t{1} << format.mantissa_bits;
+  const Value significand = has_mantissa ? b.Where(zero, parts.mantissa, b.Add(parts.mantissa, integer(one)))
+                                         : b.Where(zero, integer(0), integer(1));
+  const Value exponent = b.Sub(b.Where(zero, integer(1), parts.exponent), b.Add(bias, integer(format.mantissa_bits)));
+  Value value = b.Mul(b.Cast(significand, compute_), b.PowerOfTwo(exponent, compute_));
+  if (format.has_inf || format.has_nan) {
+    const Value top = b.Equal(parts.exponent, integer((int64_t{1} << format.exponent_bits) - 1));
+    const Value inf = number(HUGE_VAL);
+    const Value nan = number(std::nan(""));
+    if (format.has_inf && format.has_nan) {
+      const Value special = has_mantissa ? b.Where(b.Equal(parts.mantissa, integer(0)), inf, nan) : inf;
+      value = b.Where(top, special, value);
+    } else {
+      const Value all = has_mantissa ? b.And(top, b.Equal(parts.mantissa, integer(one - 1))) : top;
+      value = b.Where(all, format.has_inf ? inf : nan, value);
+    }
+  }
+  if (parts.sign.name.empty()) return value;
+  return b.Mul(value, b.Sub(number(1), b.Mul(b.Cast(parts.sign, compute_), number(2))));
+}
+
+Value DecoderWriter::FloatFromCodes(const Value& codes, const FloatingPointProfile& format, const Value& bias) {
+  FunctionBuilder& b = builder_;
+  const int64_t bits = format.sign_bits + format.exponent_bits + format.mantissa_bits;
+  auto decode = [&](const Value& all) {
+    FloatParts parts;
+    auto part = [&](int64_t low, int64_t width) {
+      const Value moved = low == 0 ? all : b.Div(all, int64_t{1} << low);
+      const Value field = low + width == bits ? moved : b.Mod(moved, int64_t{1} << width);
+      return b.Cast(field, ElementType::kInt32);
+    };
+    if (format.mantissa_bits > 0) parts.mantissa = part(0, format.mantissa_bits);
+    parts.exponent = part(format.mantissa_bits, format.exponent_bits);
+    if (format.sign_bits > 0) parts.sign = part(format.mantissa_bits + format.exponent_bits, 1);
+    return FloatFromParts(parts, format, bias);
+  };
+  if (bits > 8) return decode(b.Cast(codes, bits < 32 ? ElementType::kInt32 : ElementType::kInt64));
+  // The values of all codes once, then one look-up each.
+  std::vector<int64_t> all(size_t{1} << bits);
+  std::iota(all.begin(), all.end(), 0);
+  const Value table = decode(b.Const(ElementType::kInt32, {static_cast<int64_t>(all.size())}, all));
+  return b.Gather(table, b.Cast(codes, ElementType::kInt32));
+}
+
+// ---- Parameters
+
+Result<Value> DecoderWriter::StoredParameter(const Level& level, const Stored& stored, std::string_view name) {
+  FunctionBuilder& b = builder_;
+  const bool per_channel = stored.per == Stored::Per::kChannel;
+  const bool outer = stored.per == Stored::Per::kTensor && level.in_tile;
+  const auto* profile = std::get_if<Box<Profile>>(&stored.type);
+  const Level* owner = outer ? level.root : &level;
+  if (profile != nullptr && stored.per == Stored::Per::kTile) owner = level.tiling;
+  if (owner == nullptr) return Read(level.place.type).NotAProfile(name, "is stored where there are no tiles");
+
+  int64_t axis = 0;
+  if (const auto* linear = std::get_if<LinearProfile>(&level.profile->kind)) axis = linear->axis;
+  Dims dims(level.MemoryDims().size() + 1, 1);
+  dims[0] = level.place.batch;
+  if (per_channel) {
+    const auto position = std::find(level.order.begin(), level.order.end(), static_cast<size_t>(axis));
+    dims[static_cast<size_t>(position - level.order.begin()) + 1] =
+        static_cast<int64_t>(level.shape[static_cast<size_t>(axis)]);
+  }
+
+  Value value;
+  if (profile == nullptr) {
+    TESSERA_ASSIGN(Value field, Field(owner->place, name));
+    TESSERA_ASSIGN(value, Number(field));
+  } else {
+    Level nested;
+    nested.profile = &**profile;
+    TESSERA_ASSIGN(nested.place, Inside(owner->place, name));
+    nested.shape = {1};
+    if (stored.per == Stored::Per::kTile) nested.shape = level.grid;
+    if (per_channel) nested.shape = {level.shape[static_cast<size_t>(axis)]};
+    nested.values = 1;
+    for (size_t i = 0; i < nested.shape.size(); ++i) {
+      nested.order.push_back(i);
+      nested.values *= static_cast<int64_t>(nested.shape[i]);
+    }
+    TESSERA_ASSIGN(value, Decode(nested));
+  }
+  if (outer && owner->place.batch != level.place.batch) {
+    // One for each value that the tiles make up.
+    const int64_t tensors = owner->place.batch;
+    value = b.Expand(b.Reshape(value, {tensors, 1}), {tensors, tensors == 0 ? 0 : level.place.batch / tensors});
+  }
+  return b.Reshape(value, dims);
+}
+
+Result<Value> DecoderWriter::ApplyScale(const Level& level, const Value& values, const Scale& scale) {
+  FunctionBuilder& b = builder_;
+  if (std::holds_alternative<std::monostate>(scale)) return values;
+  Value factor;
+  if (const auto* stored = std::get_if<Stored>(&scale)) {
+    TESSERA_ASSIGN(factor, StoredParameter(level, *stored, "scale"));
+    const Value shaped = b.Reshape(values, WithBatch(level.place.batch, level.MemoryDims()));
+    return b.Reshape(b.Mul(shaped, factor), values.dims);
+  }
+  if (std::holds_alternative<float>(scale)) {
+    TESSERA_ASSIGN(factor, Parameter(level.place, "scale"));
+  } else {
+    TESSERA_ASSIGN(Value exponent, Field(level.place, "scale"));
+    factor = b.PowerOfTwo(exponent, compute_);
+  }
+  return b.Mul(values, factor);
+}
+
+Result<Value> DecoderWriter::ApplyZeroPoint(const Level& level, const Value& values, const LinearProfile& linear) {
+  FunctionBuilder& b = builder_;
+  if (const auto* stored = std::get_if<Stored>(&linear.zero_point)) {
+    TESSERA_ASSIGN(Value zero, StoredParameter(level, *stored, "zero_point"));
+    const Value shaped = b.Reshape(values, WithBatch(level.place.batch, level.MemoryDims()));
+    return b.Reshape(b.Sub(shaped, zero), values.dims);
+  }
+  if (std::get<int64_t>(linear.zero_point) == 0) return values;
+  TESSERA_ASSIGN(Value zero, Parameter(level.place, "zero_point"));
+  return b.Sub(values, zero);
+}
+
+// ---- A level
+
+Result<Value> DecoderWriter::Rotate(const Level& level, Value values, const Rotation& rotation, bool pre) {
+  FunctionBuilder& b = builder_;
+  const auto rank = static_cast<int64_t>(level.shape.size());
+  const int64_t batch = level.place.batch;
+  // [batch, rows, columns] of the logical tensor: the axis that is rotated, and the others.
+  Dims logical;
+  for (uint64_t dim : level.shape) logical.push_back(static_cast<int64_t>(dim));
+  const int64_t size = rotation.dims.back();
+  const int64_t along = pre ? logical.back() : logical.front();
+  const int64_t others = along == 0 ? 0 : level.values / along;
+  std::vector<int64_t> to_logical(static_cast<size_t>(rank) + 1);
+  std::vector<int64_t> to_memory = {0};
+  for (size_t i = 0; i < level.order.size(); ++i) {
+    to_logical[level.order[i] + 1] = static_cast<int64_t>(i) + 1;
+    to_memory.push_back(static_cast<int64_t>(level.order[i]) + 1);
+  }
+  Value x = b.Transpose(b.Reshape(values, WithBatch(batch, level.MemoryDims())), to_logical);
+  x = b.Reshape(x, pre ? Dims{batch, others, along} : Dims{batch, along, others});
+  const std::string_view name = pre ? "pre_rotation" : "post_rotation";
+  if (rotation.matrix_type == RotationType::kPlain) {
+    TESSERA_ASSIGN(Value matrix, Parameter(level.place, name));
+    if (rotation.dims.size() == 1)
+      x = b.Mul(x, b.Reshape(matrix, pre ? Dims{1, 1, size} : Dims{1, size, 1}));
+    else
+      x = pre ? b.MatMul(x, matrix) : b.MatMul(matrix, x);
+  } else {
+    // Butterflies along the axis: its blocks of `size`, and what lies inside an element of it.
+    const int64_t inner = pre ? 1 : others;
+    const int64_t outer = pre ? batch * others * (along / size) : batch * (along / size);
+    for (int64_t half = 1; half < size; half *= 2) {
+      x = b.Reshape(x, {outer * (size / (2 * half)), 2, half * inner});
+      const Value first = b.Slice(x, 1, 0, 1);
+      const Value second = b.Slice(x, 1, 1, 2);
+      x = b.Concat({b.Add(first, second), b.Sub(first, second)}, 1);
+    }
+    const double norm = 1 / std::sqrt(static_cast<double>(size));
+    x = b.Mul(x, b.Cast(b.Scalar(static_cast<float>(norm)), compute_));
+  }
+  x = b.Transpose(b.Reshape(x, WithBatch(batch, logical)), to_memory);
+  return b.Reshape(x, values.dims);
+}
+
+Result<Value> DecoderWriter::Decode(const Level& level) {
+  TESSERA_ASSIGN(Value values, kFamilies[level.profile->kind.index() - 1](this, level));
+  if (level.profile->pre_rotation) {
+    TESSERA_ASSIGN(values, Rotate(level, values, *level.profile->pre_rotation, /*pre=*/true));
+  }
+  if (level.profile->post_rotation) {
+    TESSERA_ASSIGN(values, Rotate(level, values, *level.profile->post_rotation, /*pre=*/false));
+  }
+  // What is decoded inside another value has its own type, which may be narrower.
+  const std::optional<ElementType>& own = level.profile->data_type;
+  if (level.is_root || !own || *own == compute_ || *own == ElementType::kDouble) return values;
+  if (!builder_.CanCast(*own))
+    return NoDecoder(fmt::format("opset {} has no {}", builder_.opset(), Name(*own)), "a later one");
+  return builder_.Cast(builder_.Cast(values, *own), compute_);
+}
+
+}  // namespace tessera::decoders
