@@ -90,7 +90,7 @@ std::vector<Format> LoadCatalog(std::span<const CatalogFile> files, Problems* pr
   std::vector<Format> formats;
   std::map<std::string, std::string> taken;  // name -> the file that has it
   for (const CatalogFile& file : files) {
-    const std::string file_name = std::string(file.name) + ".txt";
+    const std::string file_name = "catalog/" + std::string(file.name) + ".txt";
     Result<Format> format = ParseFormatHeader(file.text, {}, file_name);
     if (!format) {
       problems->Add(std::move(format).error());
