@@ -47,9 +47,9 @@ TEST_P(CatalogFileTest, PrintedAndParsedEqual) {
 }
 
 TEST_P(CatalogFileTest, IsTheFileOfTheSourceTree) {
-  std::ifstream source(std::filesystem::path(TESSERA_SOURCE_DIR) / "src/tessera/formats/catalog" /
-                           (std::string(file().name) + ".txt"),
-                       std::ios::binary);
+  std::ifstream source(
+      std::filesystem::path(TESSERA_SOURCE_DIR) / "src/tessera/formats/catalog" / (std::string(file().name) + ".txt"),
+      std::ios::binary);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(source), {}), file().text);
 }
 
@@ -147,7 +147,8 @@ TEST(Catalog, WhatIsWrongIsLeftOut) {
 }
 
 TEST(Catalog, OwnFormatsComeFirst) {
-  const std::vector<Format> own = {*ParseFormat(Text("int8_tensor")), *ParseFormat(Text("mine", "aliases: [\"int4_b32\"]")),
+  const std::vector<Format> own = {*ParseFormat(Text("int8_tensor")),
+                                   *ParseFormat(Text("mine", "aliases: [\"int4_b32\"]")),
                                    *ParseFormat(Text("int8_b{block}", "blocks: [8]"))};
   EXPECT_EQ(*FindFormat("INT8_tensor", own), own[0]);
   EXPECT_EQ(*FindFormat("int4_b32", own), own[1]);

@@ -80,11 +80,11 @@ Result<void> CheckShape(const Format& format, std::span<const int64_t> shape) {
   const bool fits = !__builtin_add_overflow(below, block, &above);
   std::string nearest = below > 0 ? std::to_string(below) : "";
   if (fits) nearest += fmt::format("{}{}", nearest.empty() ? "" : " or ", above);
-  return Fail(ErrorCode::kFormatShape, format.name,
-              fmt::format("{} of shape {} has {} values, which are not a multiple of the block of {}",
-                          shape.empty() ? "a scalar" : "the last axis", shape.empty() ? "[]" : ShapeText(shape), last,
-                          block),
-              "nearest: " + nearest);
+  return Fail(
+      ErrorCode::kFormatShape, format.name,
+      fmt::format("{} of shape {} has {} values, which are not a multiple of the block of {}",
+                  shape.empty() ? "a scalar" : "the last axis", shape.empty() ? "[]" : ShapeText(shape), last, block),
+      "nearest: " + nearest);
 }
 
 // For a declaration that has no name of its own: SKETCH_Q4_K.
@@ -135,7 +135,8 @@ Result<FormatTypes> FromTypes(const Format& format, std::span<const int64_t> sha
   StructType& root = result.types.back();
   if (!options.name.empty()) root.name = options.name;
   if (!root.decoder) {
-    return Wrong(format, fmt::format("the root {} has no decoder", Quoted(root.Name())), "decoder: FunctionProto { ... }");
+    return Wrong(format, fmt::format("the root {} has no decoder", Quoted(root.Name())),
+                 "decoder: FunctionProto { ... }");
   }
   const std::optional<OutputSignature> output = DeclaredOutput(*root.decoder);
   if (output && !std::equal(output->dims.begin(), output->dims.end(), shape.begin(), shape.end())) {

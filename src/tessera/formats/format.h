@@ -1,6 +1,6 @@
 // A format: a named layout of quantized tensors, described by one small text. The catalogue's formats are such texts
-// (catalog.h), and a program reads its own with ParseFormat. A text is a drawing of the bytes in comments, a header, and
-// one profile or struct types:
+// (catalog.h), and a program reads its own with ParseFormat. A text is a drawing of the bytes in comments, a header,
+// and one profile or struct types:
 //
 //   FormatProto { name: "int4_b{block}", title: "...", author: "...", blocks: [32, 128] }
 //   QuantizationProto { ... }        or  StructTypeProto { ... } ..., the root last, with a decoder

@@ -42,7 +42,8 @@ QuantizationProto {
 }
 )";
 
-constexpr std::string_view kTypes = R"(FormatProto { name: "halves", title: "Halves", author: "me", block: 4, shape: [2, 3, 8] }
+constexpr std::string_view kTypes =
+    R"(FormatProto { name: "halves", title: "Halves", author: "me", block: 4, shape: [2, 3, 8] }
 StructTypeProto {
     name: "BLOCK"
     structure: Structure {
@@ -136,7 +137,7 @@ TEST(FormatText, EveryFieldCounts) {
     Format other = format;
     edits[i](&other);
     EXPECT_FALSE(other == format) << i;
-    if (i < 12) EXPECT_NE(PrintFormatHeader(other), PrintFormatHeader(format)) << i;
+    EXPECT_EQ(PrintFormatHeader(other) != PrintFormatHeader(format), i < 12) << i;
   }
 }
 
@@ -151,13 +152,14 @@ TEST(FormatText, WrongHeadersSayWhere) {
   EXPECT_EQ(ErrorOf(std::string(kTypes)), "none");
   for (const BadText& bad : {
            BadText{"FormatProto {", "Format {", "f.txt:3:1: expected FormatProto, found 'Format' [syntax]"},
-           BadText{"title:", "titel:", "f.txt:5:5: FormatProto has no field 'titel' (did you mean 'title'? one of: name, "},
+           BadText{
+               "title:", "titel:", "f.txt:5:5: FormatProto has no field 'titel' (did you mean 'title'? one of: name, "},
            BadText{"name: \"my_b{block}\"", "", "f.txt:3:1: a format has no name ("},
            BadText{"my_b{block}", "My", "f.txt:4:11: 'My' is no name (a-z, 0-9, _ and ., a letter first"},
            BadText{"my_b{block}", "my b{block}", "f.txt:4:11: 'my b{block}' is no name"},
            BadText{"my_b{block}", "my_b{block}{block}", "f.txt:4:11: 'my_b{block}{block}' is no name"},
            BadText{"my_b{block}", "{block}", "f.txt:4:11: '{block}' is no name"},
-           BadText{"my_b{block}", "my", "f.txt:7:14: 'MY-{block}' is no family, but has {block} (as in the name)"},
+           BadText{"my_b{block}", "my", "f.txt:7:15: 'MY-{block}' is no family, but has {block} (as in the name)"},
            BadText{"MY-{block}", "MY", "f.txt:7:15: 'MY' lacks {block} (as in the name)"},
            BadText{"MY-{block}", "M/Y{block}", "f.txt:7:15: 'M/Y{block}' is no name"},
            BadText{"title: \"Mine, {block} values\"", "", "f.txt:3:1: a format has no title"},
@@ -169,19 +171,16 @@ TEST(FormatText, WrongHeadersSayWhere) {
            BadText{"[2, 64]", "[2, -64]", "f.txt:11:12: dimension -64 is negative"},
            BadText{"codec: \"own\"", "codec: 3", "f.txt:10:12: expected a string, found '3'"},
            BadText{"codec:", "name: \"x\" codec:", "f.txt:10:5: 'name' is given twice (once)"},
-           BadText{"UINT8 }] }", "UINT7 }] }", "f.txt:13:112: expected an element type, found 'UINT7' ("},
-           BadText{"QuantizationProto {", "Quantization {", "f.txt:16:1: expected a profile (QuantizationProto) or struct"},
+           BadText{"UINT8 }] }", "UINT7 }] }", "f.txt:13:111: expected an element type, found 'UINT7' ("},
+           BadText{"QuantizationProto {", "Quantization {",
+                   "f.txt:16:1: expected a profile (QuantizationProto) or struct"},
            // Places in the body are places in the file.
-           BadText{"bits: 4", "bits: 4 bits: 4", "f.txt:21:45: 'bits' is given twice"},
+           BadText{"bits: 4", "bits: 4 bits: 4", "f.txt:21:46: 'bits' is given twice"},
            BadText{"[block]", "[blocks]", "f.txt: 1 parameter without a value: blocks (tile_shape, line 18)"},
            BadText{"bits: 4", "bits: 5", "f.txt: tiling.elem_quant[0].linear.bits: "},
        }) {
     const std::string text = Replaced(kProfile, bad.from, bad.to);
-    if (std::string_view(bad.from) == "my_b{block}" && std::string_view(bad.to) == "my") {
-      EXPECT_THAT(ErrorOf(text), HasSubstr("{block}")) << bad.to;
-    } else {
-      EXPECT_THAT(ErrorOf(text), HasSubstr(bad.error)) << bad.from << " -> " << bad.to;
-    }
+    EXPECT_THAT(ErrorOf(text), HasSubstr(bad.error)) << bad.from << " -> " << bad.to;
   }
   EXPECT_THAT(ErrorOf(""), HasSubstr("f.txt:1:1: expected FormatProto, found the end of the text"));
   EXPECT_THAT(ErrorOf(Replaced(kTypes, "block: 4", "blocks: [4]")), HasSubstr("only a family has several block sizes"));
@@ -191,10 +190,12 @@ TEST(FormatText, WrongHeadersSayWhere) {
 TEST(FormatText, WrongBodiesAreRefused) {
   for (const BadText& bad : {
            BadText{"decode (blocks_codes", "decode (codes", "decoder"},
-           BadText{"float[shape] Y", "float[rows, cols] Y", "f.txt: the decoder of 'HALVES' gives [6, 8] for the shape [2, 3, 8]"},
+           BadText{"float[shape] Y", "float[rows, cols] Y",
+                   "f.txt: the decoder of 'HALVES' gives [6, 8] for the shape [2, 3, 8]"},
            BadText{"name: \"BLOCK\"", "name: \"BLOCK2\"", "no type of this text is called 'BLOCK'"},
            BadText{"dimension=block", "dimension=blok", "f.txt: 1 parameter without a value: blok"},
-           BadText{"StructTypeProto {", "StructTypeProto { name: \"OTHER\" array: array(UINT8, dimension=1) }\nStructTypeProto {",
+           BadText{"StructTypeProto {",
+                   "StructTypeProto { name: \"OTHER\" array: array(UINT8, dimension=1) }\nStructTypeProto {",
                    "f.txt: declares 3 types, of which the last, 'HALVES', needs 2"},
        }) {
     EXPECT_THAT(ErrorOf(Replaced(kTypes, bad.from, bad.to)), HasSubstr(bad.error)) << bad.to;
@@ -202,7 +203,8 @@ TEST(FormatText, WrongBodiesAreRefused) {
   const std::string text(kTypes);
   const size_t decoder = text.find("    decoder:");
   EXPECT_THAT(ErrorOf(text.substr(0, decoder) + "}"), HasSubstr("f.txt: the root 'HALVES' has no decoder"));
-  EXPECT_THAT(ErrorOf(std::string(kProfile) + "QuantizationProto { }"), HasSubstr("f.txt: has 2 profiles (one profile)"));
+  EXPECT_THAT(ErrorOf(std::string(kProfile) + "QuantizationProto { }"),
+              HasSubstr("f.txt: has 2 profiles (one profile)"));
 }
 
 TEST(FormatTypes, ByProfile) {
@@ -307,8 +309,8 @@ QuantizationProto { codebook: CodebookProto { codebook_data: levels, index_bits:
   DeclareOptions options;
   options.parameters["levels"] = levels;
   EXPECT_EQ(std::get<Constant>(WithPlaceholders(*format, options).parameters.at("levels")), levels);
-  for (const char* bad : {"parameter: \"\", values: 4", "parameter: \"levels\", values: -1",
-                          "parameter: \"a b\", values: 4"}) {
+  for (const char* bad :
+       {"parameter: \"\", values: 4", "parameter: \"levels\", values: -1", "parameter: \"a b\", values: 4"}) {
     const auto wrong = ParseFormat(Replaced(text, "parameter: \"levels\", values: 4", bad));
     ASSERT_FALSE(wrong) << bad;
     EXPECT_EQ(wrong.error().code, ErrorCode::kFormatValue) << wrong.error().Format();

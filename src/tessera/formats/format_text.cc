@@ -110,7 +110,8 @@ class FormatReader : private MessageReader<FormatReader> {
     format.body = TrimBlankLines(rest);
     const auto start = static_cast<size_t>(format.body.empty() ? 0 : rest.find(format.body));
     const size_t at = lexer_.taken_end() + start;
-    format.line = static_cast<uint32_t>(1 + std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(at), '\n'));
+    format.line =
+        static_cast<uint32_t>(1 + std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(at), '\n'));
     const size_t line_start = text_.rfind('\n', at == 0 ? 0 : at - 1);
     format.column = static_cast<uint32_t>(line_start == std::string_view::npos ? at + 1 : at - line_start);
     return format;
@@ -214,9 +215,10 @@ class FormatReader : private MessageReader<FormatReader> {
                      "letters, digits, _, . and -; {block} once for a family");
       }
       if (HasMark(alias) != format.IsFamily()) {
-        return Wrong("aliases",
-                     fmt::format("{} {} {{block}}", Quoted(alias), format.IsFamily() ? "lacks" : "is no family, but has"),
-                     "as in the name");
+        return Wrong(
+            "aliases",
+            fmt::format("{} {} {{block}}", Quoted(alias), format.IsFamily() ? "lacks" : "is no family, but has"),
+            "as in the name");
       }
     }
     return {};

@@ -199,8 +199,9 @@ TEST(SchemePages, CellsThatNeedTheDocumentAreKeptWithoutIt) {
   with.document = SchemeReport::Document{true, {{DifferenceKind::kCount, "D", "f", "a", "b"}}, false, "no"};
   const std::vector<Deviation> deviations = {{{"mxfp4"}, "a", "b", "c"}};
   const std::string page = SchemesPage(std::vector{with}, deviations, "");
-  EXPECT_THAT(page, HasSubstr("| `sketch.mxfp4` | MXFP4: E2M1, a power of two for each 32 | yes | yes | but for deviations | "
-                              "yes | no | [1](deviations.md#sketch.mxfp4) | 4096x4096 | 8912896 | 4.25 |\n"));
+  EXPECT_THAT(page,
+              HasSubstr("| `sketch.mxfp4` | MXFP4: E2M1, a power of two for each 32 | yes | yes | but for deviations | "
+                        "yes | no | [1](deviations.md#sketch.mxfp4) | 4096x4096 | 8912896 | 4.25 |\n"));
   EXPECT_EQ(SchemesPage(std::vector{report}, {}, page), page);
   // A column that needs no document follows the code.
   report.inverse = false;

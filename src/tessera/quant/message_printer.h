@@ -39,9 +39,7 @@ void AppendEntry(const TextEntry& entry, size_t indent, std::string* out);
 // ---- one value as text
 
 inline std::string FieldText(bool value) { return value ? "true" : "false"; }
-inline std::string FieldText(float value) {
-  return FormatElement(ElementType::kFloat, std::bit_cast<uint32_t>(value));
-}
+inline std::string FieldText(float value) { return FormatElement(ElementType::kFloat, std::bit_cast<uint32_t>(value)); }
 inline std::string FieldText(const std::string& value) { return QuotedString(value); }
 inline std::string FieldText(const ScaleExponent& value) { return std::to_string(value.exponent); }
 template <std::integral T>

@@ -231,10 +231,10 @@ Result<std::optional<std::vector<int64_t>>> TakeIntegerList(Lexer* lexer, Parame
     }
   }
   if (!list) {
-    return lexer->ErrorAt(name, ErrorCode::kParameterData,
-                          fmt::format("{} is bound to {}[{}]", Quoted(name.text), Name(data->type),
-                                      fmt::join(data->dims, ", ")),
-                          "an integer, or a list of integers below 2^63");
+    return lexer->ErrorAt(
+        name, ErrorCode::kParameterData,
+        fmt::format("{} is bound to {}[{}]", Quoted(name.text), Name(data->type), fmt::join(data->dims, ", ")),
+        "an integer, or a list of integers below 2^63");
   }
   lexer->Take();
   return list;

@@ -78,8 +78,9 @@ std::vector<std::string> Cells(const SchemeReport& report, std::span<const Devia
   if (report.document) {
     equal = EqualCell(*report.document);
     recovered = report.document->has_type ? YesOrNo(report.document->type_recovered) : "has none";
-    const auto lines = std::count_if(deviations.begin(), deviations.end(),
-                                     [&](const Deviation& deviation) { return MentionsScheme(deviation, report.row->id); });
+    const auto lines = std::count_if(deviations.begin(), deviations.end(), [&](const Deviation& deviation) {
+      return MentionsScheme(deviation, report.row->id);
+    });
     count = lines == 0 ? "0" : fmt::format("[{}](deviations.md#{})", lines, format.name);
   }
   return {fmt::format("`{}`", format.name),

@@ -65,8 +65,8 @@ Result<NotationOptions> DocumentOptions(const DocumentRow& row, const Format& fo
 }
 
 // The declarations that the document gives for the scheme, its root last.
-Result<std::vector<StructType>> DocumentTypes(const DocumentRow& row, const Format& format,
-                                              const std::string& our_root, const std::filesystem::path& examples) {
+Result<std::vector<StructType>> DocumentTypes(const DocumentRow& row, const Format& format, const std::string& our_root,
+                                              const std::filesystem::path& examples) {
   TESSERA_ASSIGN(const std::string text, ReadText(examples / (std::string(row.example) + ".struct.txt")));
   TESSERA_ASSIGN(NotationOptions options, DocumentOptions(row, format));
   TESSERA_ASSIGN(NotationResult parsed, ParseNotation(text, options));
@@ -117,8 +117,8 @@ Result<std::vector<StructType>> ExamineFormat(const Format& format, Profile* pro
   return std::move(declared.types);
 }
 
-Result<SchemeReport::Document> CompareWithDocument(const DocumentRow& row, const Format& format,
-                                                   const Profile& profile, const std::vector<StructType>& types,
+Result<SchemeReport::Document> CompareWithDocument(const DocumentRow& row, const Format& format, const Profile& profile,
+                                                   const std::vector<StructType>& types,
                                                    const std::filesystem::path& examples) {
   SchemeReport::Document result;
   TESSERA_ASSIGN(const Profile theirs, DocumentProfile(row, format, examples));
@@ -128,7 +128,8 @@ Result<SchemeReport::Document> CompareWithDocument(const DocumentRow& row, const
   TESSERA_ASSIGN(const std::vector<StructType> their_types, DocumentTypes(row, format, types.back().Name(), examples));
   TESSERA_ASSIGN(std::vector<Difference> differences, CompareDeclarations(types, their_types));
   std::move(differences.begin(), differences.end(), std::back_inserter(result.differences));
-  auto recovered = RecoverProfile(their_types, std::vector<int64_t>(format.ExampleShape().begin(), format.ExampleShape().end()));
+  auto recovered =
+      RecoverProfile(their_types, std::vector<int64_t>(format.ExampleShape().begin(), format.ExampleShape().end()));
   if (!recovered) {
     result.recovery_error = recovered.error().Format();
   } else if (recovered->profile != Resolved(profile)) {
