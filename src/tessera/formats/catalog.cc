@@ -45,13 +45,6 @@ std::optional<int64_t> BlockOf(std::string_view pattern, std::string_view name) 
   return block;
 }
 
-// Name and aliases, in lower case.
-std::vector<std::string> NamesOf(const Format& format) {
-  std::vector<std::string> names = {format.name};
-  for (const std::string& alias : format.aliases) names.push_back(LowerCase(alias));
-  return names;
-}
-
 std::optional<Format> FindIn(std::span<const Format> formats, const std::string& name) {
   for (const Format& format : formats) {
     for (const std::string& candidate : NamesOf(format)) {
@@ -85,6 +78,12 @@ std::vector<Format> Listed(std::span<const Format> written) {
 }
 
 }  // namespace
+
+std::vector<std::string> NamesOf(const Format& format) {
+  std::vector<std::string> names = {format.name};
+  for (const std::string& alias : format.aliases) names.push_back(LowerCase(alias));
+  return names;
+}
 
 std::vector<Format> LoadCatalog(std::span<const CatalogFile> files, Problems* problems) {
   std::vector<Format> formats;

@@ -31,6 +31,9 @@ std::vector<Format> LoadCatalog(std::span<const CatalogFile> files, Problems* pr
 // The formats of the catalogue by name, a family as one format for each block size that it lists.
 std::span<const Format> AllFormats();
 
+// All names of a format in lower case, its own first; those of a family as they are written.
+std::vector<std::string> NamesOf(const Format& format);
+
 // The format that goes by a name or an alias, in any case; a family's for every block size, listed or not. Formats of
 // `own` come before those of the catalogue.
 // Errors: kFormatName, with the name that is nearest.
