@@ -104,6 +104,9 @@
   X(kFormatName, "format-name", kInput, "No format has that name, or two have it")                                     \
   X(kFormatValue, "format-value", kInput, "A format's text lacks something, or holds what a format cannot have")       \
   X(kFormatShape, "format-shape", kInput, "A format's blocks do not divide the last axis of a shape")                  \
+  /* Encoding */                                                                                                       \
+  X(kEncodeValue, "encode-value", kInput,                                                                              \
+    "A value or weight cannot be encoded: NaN or infinite, or a negative weight")                                      \
   /* Reading */                                                                                                        \
   X(kNoSuchValue, "no-such-value", kInput, "A model has no initializer of that name")                                  \
   X(kNoSuchLeaf, "no-such-leaf", kInput, "A value has no leaf of that name")                                           \
