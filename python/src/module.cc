@@ -10,5 +10,6 @@ NB_MODULE(_tessera, m) {
   tessera::python::BindViews(m);
   tessera::python::BindModel(m);
   tessera::python::BindProfiles(m);
+  tessera::python::BindFormats(m);
   tessera::python::BindTables(m);
 }

@@ -1,10 +1,12 @@
 // The catalogue: every file by itself, and their names together.
 #include "tessera/formats/catalog.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -156,6 +158,45 @@ TEST(Catalog, OwnFormatsComeFirst) {
   EXPECT_EQ(FindFormat("int4_b64", own)->name, "int4_b64");
   EXPECT_THAT(FindFormat("mime", own).error().fix, HasSubstr("'mine'"));
   EXPECT_NE(*FindFormat("int8_tensor"), own[0]);
+}
+
+// ---- docs/formats.md: the table between its two marks
+
+std::filesystem::path Page() { return std::filesystem::path(TESSERA_SOURCE_DIR) / "docs/formats.md"; }
+
+std::string Table() {
+  std::string table = "| name | bits per weight | block | author | aliases | what it is |\n| --- | --- | --- | --- | --- | --- |\n";
+  for (const Format& format : AllFormats()) {
+    const auto types = DeclareFormat(format, format.ExampleShape(), WithPlaceholders(format));
+    std::string aliases;
+    for (const std::string& alias : format.aliases) aliases += (aliases.empty() ? "`" : ", `") + alias + "`";
+    table += fmt::format("| `{}` | {:.5g} | {} | {} | {} | {} |\n", format.name,
+                         types ? types->BitsPerWeight().value_or(0) : 0.0, format.BlockValues(), format.author, aliases,
+                         format.title);
+  }
+  return table;
+}
+
+TEST(FormatDocs, TableOfFormats) {
+  constexpr std::string_view kBegin = "<!-- formats: begin -->\n";
+  constexpr std::string_view kEnd = "<!-- formats: end -->\n";
+  std::string committed;
+  {
+    std::ifstream file(Page(), std::ios::binary);
+    committed.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const size_t begin = committed.find(kBegin);
+  const size_t end = committed.find(kEnd);
+  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos && begin < end) << "the marks are missing";
+  const std::string page = committed.substr(0, begin + kBegin.size()) + Table() + committed.substr(end);
+  if (const char* write = std::getenv("TESSERA_WRITE_DOCS"); write != nullptr && *write == '1') {
+    std::ofstream file(Page(), std::ios::binary);
+    file << page;
+    ASSERT_TRUE(file.flush()) << Page();
+    return;
+  }
+  EXPECT_EQ(committed, page) << "To write the page: TESSERA_WRITE_DOCS=1 build/release/tessera_formats_test "
+                                "--gtest_filter='FormatDocs.*' (or ./dev lint --fix)";
 }
 
 }  // namespace
