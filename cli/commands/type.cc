@@ -5,6 +5,7 @@
 
 #include "cli/commands/commands.h"
 #include "tessera/jobs/type_report.h"
+#include "tessera/types/operators.h"
 
 // The verbs `type` and `layout`, which read the same files and differ in what they print.
 namespace tessera::cli {
@@ -70,6 +71,10 @@ Command Setup(CLI::App* app, TypeForm by_default, const FormRow (&forms)[kCount]
                   "How many outliers a sparse profile keeps (default: its outlier_ratio of the values)")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
+  app->add_option("--decoder", report.translation.decoder_opset,
+                  "Give the types a decoder: a function of standard operators of this opset that computes the tensor")
+      ->type_name("OPSET")
+      ->check(CLI::Range(kMinOpset, kMaxOpset));
   CLI::Option* bytes = app->add_option("--bytes", report.layout.max_bytes, "How many bytes to draw (default 64)")
                            ->type_name("N")
                            ->check(CLI::NonNegativeNumber);

@@ -48,11 +48,19 @@ FormatObject Make(Format format, Parameters parameters, const Limits* limits) {
 }
 
 TypeObject TypeOf(const FormatObject& self, const Dims& shape, const std::optional<Text>& name,
-                  std::optional<uint64_t> outliers) {
+                  std::optional<uint64_t> outliers, std::optional<int64_t> decoder_opset) {
   FormatObject named = self;
   if (name) named.options.name = name->bytes;
   named.options.outliers = outliers;
-  return CheckedRoot(Declare(named, shape).types, self.options.limits);
+  FormatTypes types = Declare(named, shape);
+  if (decoder_opset) {
+    auto build = [&] {
+      nb::gil_scoped_release release;
+      return FormatDecoder(types, decoder_opset, self.options.limits);
+    };
+    types.types.back().decoder = Unwrap(build());
+  }
+  return CheckedRoot(std::move(types.types), self.options.limits);
 }
 
 Array FloatArray(std::vector<float> values, const Dims& shape, const std::string& where) {
@@ -250,9 +258,11 @@ parameters: data that belongs to a model and not to the format, such as a codebo
           "Bits of the payload for each value of a tensor of this shape (default: of the example), computed from the "
           "type; None where there are no values.")
       .def("struct_type", &TypeOf, nb::arg("shape"), nb::kw_only(), nb::arg("name") = nb::none(),
-           nb::arg("outliers") = nb::none(), R"(The struct type of a tensor of this shape.
+           nb::arg("outliers") = nb::none(), nb::arg("decoder_opset") = nb::none(),
+           R"(The struct type of a tensor of this shape.
 
-name: of the type. outliers: how many values a sparse profile keeps apart.
+name: of the type. outliers: how many values a sparse profile keeps apart. decoder_opset: gives a format by profile a
+decoder of operators of that version of ONNX's opset, 13 to 26; one by struct types has its own.
 Raises TesseraError for a shape that the blocks do not divide, with the nearest that they do.)")
       .def("profile", &ProfileOfFormat, nb::arg("shape") = nb::none(),
            "The profile of a format that is described by one, else None.")

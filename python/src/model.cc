@@ -14,6 +14,7 @@
 #include "tessera/jobs/walk.h"
 #include "tessera/onnx/check_model.h"
 #include "tessera/onnx/edit.h"
+#include "tessera/onnx/forms.h"
 #include "tessera/onnx/tensor.h"
 
 namespace tessera::python {
@@ -126,6 +127,23 @@ ModelObject ModelFromBytes(const nb::object& data, const std::filesystem::path& 
   std::vector<uint8_t> bytes(held.bytes.begin(), held.bytes.end());
   nb::gil_scoped_release release;
   return {std::make_shared<Shared>(Unwrap(Model::FromBytes(std::move(bytes), folder, options)), options.limits)};
+}
+
+// A model of its own: objects that look into the other one stay as they are.
+ModelObject ToForm(const ModelObject& self, const Text& form, const Limits* given) {
+  const std::optional<ModelForm> wanted = ModelFormFromName(form.bytes);
+  if (!wanted) {
+    throw Raised({ErrorCode::kArgument, form.bytes, "is no form of a model",
+                  fmt::format("{}", fmt::join(AllModelForms(), ", "))});
+  }
+  LoadOptions options{.limits = Given(given)};
+  auto convert = [&](const Model& model) -> Result<Model> {
+    TESSERA_ASSIGN(const std::string bytes, model.SerializeToString());
+    TESSERA_ASSIGN(Model copy, Model::FromBytes({bytes.begin(), bytes.end()}, model.folder(), options));
+    TESSERA_TRY(ConvertForm(&copy, *wanted, options.limits));
+    return copy;
+  };
+  return {std::make_shared<Shared>(Unwrap(WithoutGil(self.shared, convert)), options.limits)};
 }
 
 // ---- tensors
@@ -547,6 +565,18 @@ every tensor of `external_bytes` (1024) and more into `<file>.data`, 'inline' pu
   m.def("load", &LoadModel, nb::arg("path"), nb::kw_only(), nb::arg("limits") = nb::none(),
         nb::sig("def load(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Model"),
         "Loads a model. External data is looked at when it is used, not here.");
+
+  m.def(
+      "to_form", &ToForm, nb::arg("model"), nb::arg("form"), nb::kw_only(), nb::arg("limits") = nb::none(),
+      nb::sig(
+          "def to_form(model: Model, form: typing.Literal['structured', 'portable'], *, limits: Limits | None = None) "
+          "-> Model"),
+      R"(The model with its struct values in another form; nothing is lost on the way there and back.
+
+structured: struct values, and DecodeStruct nodes that decode them, for programs that know them.
+portable: UINT8 tensors, and functions of standard operators that turn them into tensors, for every ONNX runtime.
+Raises TesseraError for types that have no decoder, and for what only the structured form can say, such as struct values that
+are inputs of the graph.)");
 
   m.def("check", &CheckLoaded, nb::arg("model"), nb::kw_only(), nb::arg("limits") = nb::none(),
         nb::arg("data_files") = true, "Everything that is wrong with a model in memory.");

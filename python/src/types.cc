@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "bindings.h"
+#include "tessera/codecs/decoder.h"
 #include "tessera/onnx/convert.h"
 #include "tessera/types/closure.h"
 #include "tessera/types/notation.h"
@@ -327,6 +328,23 @@ file_name: how errors call the text.)")
       .def_prop_ro(
           "encoder", [](const TypeObject& self) { return FunctionTextOf(self.declaration().encoder); },
           "The function from the tensor to bytes, in ONNX's text syntax; None if there is none.")
+      .def(
+          "portable_decoder",
+          [](const TypeObject& self, int64_t opset) {
+            self.checked();
+            const std::vector<StructType> types = self.Closed();
+            const uint64_t bytes = self.checked()->size_bits / 8;
+            auto build = [&] {
+              nb::gil_scoped_release release;
+              return PortableDecoder(types, std::span(&bytes, 1), opset);
+            };
+            return FunctionTextOf(Unwrap(build()));
+          },
+          nb::arg("opset"),
+          R"(The function from the bytes of a value, a UINT8 tensor, to the tensor, in ONNX's text syntax.
+
+It consists of standard operators of that version of the opset, 13 to 26, and does what the decoder does. Raises
+TesseraError where there is no such function.)")
       .def("profile", &ProfileOf, nb::arg("shape") = nb::none(), nb::kw_only(), nb::arg("limits") = nb::none(),
            R"(The profile that this type is the translation of.
 

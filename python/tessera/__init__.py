@@ -35,6 +35,7 @@ from tessera._tessera import (
     load,
     parse_profiles,
     parse_types,
+    to_form,
 )
 
 __all__ = [
@@ -61,4 +62,5 @@ __all__ = [
     "load",
     "parse_profiles",
     "parse_types",
+    "to_form",
 ]

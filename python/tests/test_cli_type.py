@@ -377,3 +377,24 @@ def test_help_has_examples() -> None:
         "--bytes",
     ):
         assert option in text
+
+
+def test_decoders_of_profiles_and_of_their_types(tmp_path: Path, q4: Path) -> None:
+    text = output("type", q4, "--shape", "64x128", "--decoder", "21")
+    root = tessera.StructType.parse(text)
+    assert root.decoder is not None and 'opset_import: ["" : 21]' in root.decoder
+    # A struct type is read back as its profile, and gets the same decoder; it may be one of another opset.
+    plain = tmp_path / "plain.struct.txt"
+    plain.write_text(output("type", q4, "--shape", "64x128"))
+    assert output("type", plain, "--decoder", "21") == text
+    assert output("type", plain, "--decoder", "26") != text
+    (line,) = errors("type", q4, "--shape", "64x128", "--decoder", "13")
+    assert "opset 13 does not convert INT4 (opset 21) [no-decoder]" in line
+    assert run("type", q4, "--shape", "64x128", "--decoder", "12").returncode == 2
+    other = tmp_path / "other.struct.txt"
+    other.write_text(
+        'StructTypeProto { name: "S" structure: { field: { name: "a", type: array(FLOAT, dimension=2) } '
+        'field: { name: "b", type: array(INT8, dimension=2) } } }'
+    )
+    (line,) = errors("type", other, "--decoder", "21")
+    assert "[not-a-profile]" in line or "[profile-shape]" in line

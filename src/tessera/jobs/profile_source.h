@@ -27,6 +27,8 @@ std::optional<ProfileSource> LoadProfiles(const Source& source, Problems* proble
 struct TranslationOptions {
   std::string name;                  // of the declaration; "" for DeclarationName() of the file
   std::optional<uint64_t> outliers;  // TranslateOptions::outliers
+  // Gives every root a decoder of this opset, in place of one that it has. Of struct types, too.
+  std::optional<int64_t> decoder_opset;
 };
 
 struct Translation {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tessera/codecs/decoder.h"
 #include "tessera/jobs/logical_shape.h"
 #include "tessera/onnx/check_model.h"
 #include "tessera/types/closure.h"
@@ -54,6 +55,21 @@ std::optional<Declared> TranslatedFrom(const Source& source, const TranslationOp
   Declared declared{std::move(translation->types), {}};
   for (const Profile& profile : loaded->profiles) declared.profiles.push_back(Resolved(profile));
   return declared;
+}
+
+// In the declarations of the roots.
+Result<void> AddDecoders(int64_t opset, TypeSource* source) {
+  std::vector<StructType> types(source->table.declarations().begin(), source->table.declarations().end());
+  for (size_t root : source->roots) {
+    TESSERA_ASSIGN(const RecoveredProfile recovered, source->ProfileOf(root));
+    TESSERA_ASSIGN(types[root].decoder,
+                   BuildDecoder(recovered.profile, recovered.shape, Closure(types[root], source->table.declarations()),
+                                opset, source->limits));
+  }
+  Problems problems;
+  source->table = TypeTable::Build(std::move(types), source->limits, &problems);
+  if (!problems.empty()) return tl::unexpected<Error>(problems.list().front());
+  return {};
 }
 
 }  // namespace
@@ -130,6 +146,12 @@ std::optional<TypeSource> LoadTypes(const Source& source, const TranslationOptio
   TypeSource result{source.path, limits, source.notation.shape, *std::move(table), {}, std::move(profiles)};
   for (size_t i = 0; i < referenced.size(); ++i) {
     if (!referenced[i]) result.roots.push_back(i);
+  }
+  if (options.decoder_opset) {
+    if (Result<void> done = AddDecoders(*options.decoder_opset, &result); !done) {
+      problems->Add(source.At(std::move(done).error()));
+      return std::nullopt;
+    }
   }
   return result;
 }

@@ -38,7 +38,8 @@ struct TypeSource {
 };
 
 // Binds, translates and checks. Nullopt when something was reported: kUnbound, what LoadProfiles and TranslateProfiles
-// say, everything that the checker finds. `options` are for profiles; what is set in them is an error elsewhere.
+// say, everything that the checker finds, kNoDecoder and what RecoverProfile says where decoders are asked for. Names
+// and outliers are for profiles, and an error elsewhere.
 std::optional<TypeSource> LoadTypes(const Source& source, const TranslationOptions& options, Problems* problems);
 
 }  // namespace tessera

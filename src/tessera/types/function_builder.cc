@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "tessera/types/element_value.h"
@@ -25,6 +26,15 @@ Dims Broadcast(const Dims& a, const Dims& b) {
   return dims;
 }
 
+// In a typed field of the message, which ONNX's own text syntax can say.
+Constant Empty(ElementType type, Dims dims) {
+  Constant constant;
+  constant.type = type;
+  constant.dims = std::move(dims);
+  constant.storage = Constant::Storage::kTyped;
+  return constant;
+}
+
 Attribute Named(std::string name, Attribute::Value value) { return {std::move(name), std::move(value), std::nullopt}; }
 
 }  // namespace
@@ -36,9 +46,7 @@ int64_t CountOf(const Dims& dims) {
 }
 
 Constant MakeConstant(ElementType type, Dims dims, std::span<const int64_t> values) {
-  Constant constant;
-  constant.type = type;
-  constant.dims = std::move(dims);
+  Constant constant = Empty(type, std::move(dims));
   constant.bytes.resize(PackedBytes(type, values.size()).value_or(0));
   for (size_t i = 0; i < values.size(); ++i) {
     StoreCode(constant.bytes, type, i, EncodeInteger(type, values[i]));
@@ -47,9 +55,7 @@ Constant MakeConstant(ElementType type, Dims dims, std::span<const int64_t> valu
 }
 
 Constant MakeConstant(Dims dims, std::span<const float> values) {
-  Constant constant;
-  constant.type = ElementType::kFloat;
-  constant.dims = std::move(dims);
+  Constant constant = Empty(ElementType::kFloat, std::move(dims));
   constant.bytes.resize(values.size() * sizeof(float));
   for (size_t i = 0; i < values.size(); ++i) {
     StoreCode(constant.bytes, ElementType::kFloat, i, std::bit_cast<uint32_t>(values[i]));
@@ -58,9 +64,7 @@ Constant MakeConstant(Dims dims, std::span<const float> values) {
 }
 
 Constant MakeFloats(ElementType type, Dims dims, std::span<const double> values) {
-  Constant constant;
-  constant.type = type;
-  constant.dims = std::move(dims);
+  Constant constant = Empty(type, std::move(dims));
   constant.bytes.resize(values.size() * BitWidth(type) / 8);
   for (size_t i = 0; i < values.size(); ++i) {
     StoreCode(constant.bytes, type, i, EncodeFloat(type, values[i], Overflow::kOverflow));
@@ -77,11 +81,7 @@ Value FunctionBuilder::Emit(std::string_view op, std::vector<std::string> inputs
   Node node;
   node.op_type = op;
   node.inputs = std::move(inputs);
-  std::string name;
-  do {
-    name = fmt::format("v{}", next_name_++);
-  } while (inputs_.contains(name));
-  node.outputs = {std::move(name)};
+  node.outputs = {NewName()};
   node.attributes = std::move(attributes);
   Value value{node.outputs[0], type, std::move(dims)};
   function_.nodes.push_back(std::move(node));
@@ -94,7 +94,9 @@ Value FunctionBuilder::Input(std::string name, ElementType type, Dims dims) {
   return {std::move(name), type, std::move(dims)};
 }
 
-Value FunctionBuilder::Const(Constant constant) {
+Value FunctionBuilder::Const(Constant given) {
+  Constant constant = Empty(given.type, std::move(given.dims));
+  constant.bytes = std::move(given.bytes);
   std::string key = fmt::format("{}[{}]", Name(constant.type), fmt::join(constant.dims, ","));
   key.append(constant.bytes.begin(), constant.bytes.end());
   auto [found, fresh] = constants_.try_emplace(std::move(key));
@@ -172,8 +174,13 @@ Value FunctionBuilder::Reshape(const Value& x, Dims dims) {
       return Emit("Reshape", {x.name, Longs(dims).name}, x.type, dims, {Named("allowzero", int64_t{1})});
     return Expand(Const(x.type, {1}, {{0}}), std::move(dims));
   }
+  // Two in a row are one.
+  auto source = reshaped_.find(x.name);
+  const std::string from = source == reshaped_.end() ? x.name : source->second;
   const Value shape = Longs(dims);
-  return Emit("Reshape", {x.name, shape.name}, x.type, std::move(dims));
+  Value result = Emit("Reshape", {from, shape.name}, x.type, std::move(dims));
+  reshaped_[result.name] = from;
+  return result;
 }
 
 Value FunctionBuilder::Transpose(const Value& x, std::vector<int64_t> perm) {
@@ -233,6 +240,31 @@ Value FunctionBuilder::MatMul(const Value& a, const Value& b) {
   return Emit("MatMul", {a.name, b.name}, a.type, std::move(dims));
 }
 
+Value FunctionBuilder::Call(const Function& function, std::span<const Value> inputs, ElementType type, Dims dims) {
+  std::map<std::string, std::string, std::less<>> names = {{"", ""}};  // an omitted input stays one
+  for (size_t i = 0; i < inputs.size(); ++i) names[function.inputs[i]] = inputs[i].name;
+  for (const Node& node : function.nodes) {
+    Node copy = node;
+    for (std::string& name : copy.inputs) name = names[name];
+    for (std::string& name : copy.outputs) {
+      if (name.empty()) continue;
+      const std::string fresh = NewName();
+      names[name] = fresh;
+      name = fresh;
+    }
+    function_.nodes.push_back(std::move(copy));
+  }
+  return {names[function.outputs[0]], type, std::move(dims)};
+}
+
+std::string FunctionBuilder::NewName() {
+  std::string name;
+  do {
+    name = fmt::format("v{}", next_name_++);
+  } while (inputs_.contains(name));
+  return name;
+}
+
 Function FunctionBuilder::Finish(const Value& result, std::string output_name) {
   // An output of its own: the result may be an input, or a constant that others read.
   while (inputs_.contains(output_name)) output_name += '_';
@@ -245,6 +277,17 @@ Function FunctionBuilder::Finish(const Value& result, std::string output_name) {
     function_.nodes.back().outputs[0] = output_name;
   else
     function_.nodes.push_back(std::move(node));
+  // What nobody reads goes.
+  std::set<std::string, std::less<>> read = {output_name};
+  std::vector<Node> used;
+  for (auto it = function_.nodes.rbegin(); it != function_.nodes.rend(); ++it) {
+    if (std::none_of(it->outputs.begin(), it->outputs.end(), [&](const auto& name) { return read.contains(name); })) {
+      continue;
+    }
+    read.insert(it->inputs.begin(), it->inputs.end());
+    used.push_back(std::move(*it));
+  }
+  function_.nodes.assign(std::make_move_iterator(used.rbegin()), std::make_move_iterator(used.rend()));
   ValueInfo info;
   info.name = output_name;
   info.type = result.type;

@@ -50,7 +50,7 @@ class FunctionBuilder {
 
   // ---- Where values come from. All inputs come first.
   Value Input(std::string name, ElementType type, Dims dims);
-  // Equal constants are one node.
+  // Equal constants are one node; how one was stored, and its name, are not kept.
   Value Const(Constant constant);
   Value Const(ElementType type, Dims dims, std::span<const int64_t> values) {
     return Const(MakeConstant(type, std::move(dims), values));
@@ -64,6 +64,7 @@ class FunctionBuilder {
   Value Add(const Value& a, const Value& b) { return Binary("Add", a, b); }
   Value Sub(const Value& a, const Value& b) { return Binary("Sub", a, b); }
   Value Mul(const Value& a, const Value& b) { return Binary("Mul", a, b); }
+  Value Neg(const Value& x) { return Emit("Neg", {x.name}, x.type, x.dims); }
   Value Pow(const Value& a, const Value& b) { return Binary("Pow", a, b); }
   Value Equal(const Value& a, const Value& b) { return Compare("Equal", a, b); }
   Value Less(const Value& a, const Value& b) { return Compare("Less", a, b); }
@@ -95,12 +96,17 @@ class FunctionBuilder {
   Value Expand(const Value& x, Dims dims);
   Value MatMul(const Value& a, const Value& b);  // of matrices, or stacks of them with equal leading sizes
 
-  // The function with that one result, declared with its type and shape. The builder is used up.
+  // The nodes of another function of the same opset on these inputs, under names of their own: its one output.
+  Value Call(const Function& function, std::span<const Value> inputs, ElementType type, Dims dims);
+
+  // The function with that one result, declared with its type and shape, without nodes that it does not need. The
+  // output's name gets a _ at its end for as long as an input has it. The builder is used up.
   Function Finish(const Value& result, std::string output_name);
 
  private:
   Value Emit(std::string_view op, std::vector<std::string> inputs, ElementType type, Dims dims,
              std::vector<Attribute> attributes = {});
+  std::string NewName();
   Value Binary(std::string_view op, const Value& a, const Value& b);
   Value Compare(std::string_view op, const Value& a, const Value& b);
   Value Shift(std::string_view direction, const Value& x, uint32_t bits);
@@ -112,7 +118,8 @@ class FunctionBuilder {
   Function function_;
   uint64_t next_name_ = 0;
   std::set<std::string, std::less<>> inputs_;
-  std::map<std::string, Value> constants_;  // by type, dims and bytes
+  std::map<std::string, Value> constants_;                    // by type, dims and bytes
+  std::map<std::string, std::string, std::less<>> reshaped_;  // results of Reshape, and what was reshaped
 };
 
 }  // namespace tessera

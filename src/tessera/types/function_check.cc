@@ -38,9 +38,28 @@ class FunctionChecker {
   void DefineInput(const std::string& name, ElementType type) { values_.emplace(name, type); }
 
   void Run() {
+    RunNodes();
+    if (const std::string* name = CheckProduced()) CheckDeclared(*name);
+  }
+
+  void RunNodes() {
     CheckOpset();
     for (size_t i = 0; i < function_.nodes.size(); ++i) CheckNode(function_.nodes[i], path_.Index("node", i));
-    CheckOutput();
+  }
+
+  // The name of the one output; nullptr if there are none or several.
+  const std::string* CheckProduced() {
+    if (function_.outputs.size() != 1) {
+      Add(ErrorCode::kDecoderOutput, path_.Field("output"), fmt::format("has {} outputs", function_.outputs.size()),
+          "exactly one");
+      return nullptr;
+    }
+    const std::string& name = function_.outputs[0];
+    if (values_.find(name) == values_.end()) {
+      Add(ErrorCode::kDecoderOutput, path_.Index("output", 0), fmt::format("nothing produces {}", Quoted(name)),
+          "the output of a node");
+    }
+    return &name;
   }
 
  private:
@@ -216,18 +235,8 @@ class FunctionChecker {
     return ElementType::kUndefined;
   }
 
-  void CheckOutput() {
-    if (function_.outputs.size() != 1) {
-      Add(ErrorCode::kDecoderOutput, path_.Field("output"), fmt::format("has {} outputs", function_.outputs.size()),
-          "exactly one");
-      return;
-    }
-    const std::string& name = function_.outputs[0];
+  void CheckDeclared(const std::string& name) {
     auto produced = values_.find(name);
-    if (produced == values_.end()) {
-      Add(ErrorCode::kDecoderOutput, path_.Index("output", 0), fmt::format("nothing produces {}", Quoted(name)),
-          "the output of a node");
-    }
     std::optional<OutputSignature> declared = DeclaredOutput(function_);
     if (!declared) {
       Add(ErrorCode::kDecoderOutputType, path_.Field("value_info"),
@@ -269,6 +278,22 @@ std::optional<OutputSignature> DeclaredOutput(const Function& function) {
     output.dims.push_back(*number);
   }
   return output;
+}
+
+void CheckNodes(const Function& function, std::span<const ElementType> input_types, const Path& path,
+                Problems* problems) {
+  FunctionChecker checker(function, path, problems);
+  for (size_t i = 0; i < function.inputs.size(); ++i) {
+    const std::string& name = function.inputs[i];
+    if (std::find(function.inputs.begin(), function.inputs.begin() + static_cast<std::ptrdiff_t>(i), name) !=
+        function.inputs.begin() + static_cast<std::ptrdiff_t>(i)) {
+      problems->Add(ErrorCode::kDecoderTwice, path.Index("input", i).Str(), fmt::format("{} is defined twice", Quoted(name)),
+                    "a name of its own for every value");
+    }
+    checker.DefineInput(name, i < input_types.size() ? input_types[i] : ElementType::kUndefined);
+  }
+  checker.RunNodes();
+  checker.CheckProduced();
 }
 
 void CheckDecoder(const Function& decoder, const std::vector<Leaf>& leaves, const Path& path, Problems* problems) {

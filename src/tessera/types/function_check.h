@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "tessera/base/error.h"
@@ -21,6 +22,11 @@ struct OutputSignature {
 // The output that a decoder or encoder declares in its value_info; nullopt if it is not declared as the contract
 // demands (exactly one output, a value_info with element type and concrete shape).
 std::optional<OutputSignature> DeclaredOutput(const Function& function);
+
+// Checks a function's opset, nodes and the number of its outputs, for inputs of these types, and nothing of what it
+// declares about them. A name that stands for two inputs is an error.
+void CheckNodes(const Function& function, std::span<const ElementType> input_types, const Path& path,
+                Problems* problems);
 
 // Checks `decoder` as one that takes `leaves`.
 void CheckDecoder(const Function& decoder, const std::vector<Leaf>& leaves, const Path& path, Problems* problems);

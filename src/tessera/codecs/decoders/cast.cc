@@ -15,8 +15,7 @@ Result<Value> DecodeCast(DecoderWriter* writer, const Level& level) {
     field = place.prefix.substr(0, place.prefix.size() - 1);
     place.prefix.clear();
   }
-  TESSERA_ASSIGN(Value values, writer->Field(place, field));
-  return writer->Number(values);
+  return writer->Field(place, field, writer->compute());
 }
 
 Result<Value> DecodeFunction(DecoderWriter* writer, const Level& level) {

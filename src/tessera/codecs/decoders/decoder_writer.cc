@@ -19,18 +19,12 @@ constexpr std::array<FamilyDecoder, std::size(kFamilyNames)> kFamilies = {
     DecodeFunction, DecodeTiling,   DecodeCast,          DecodeStructuredBlock,
 };
 
-// Floats hold whole numbers of so many bits.
-constexpr uint32_t kFloatBits = 24;
-
-FloatingPointProfile FormatOf(const FloatFormat& row) {
-  FloatingPointProfile format;
-  format.sign_bits = row.sign_bits;
-  format.exponent_bits = row.exponent_bits;
-  format.mantissa_bits = row.mantissa_bits;
-  format.exponent_bias = row.exponent_bias;
-  format.has_inf = row.specials == FloatSpecials::kIeee;
-  format.has_nan = row.specials == FloatSpecials::kIeee || row.specials == FloatSpecials::kNanOnly;
-  return format;
+// Types that came to ONNX later give way to ones that all operators take.
+ElementType PlainType(ElementType type) {
+  const ElementInfo& info = Info(type);
+  if (info.kind == ElementKind::kFloat) return info.bits < 16 ? ElementType::kFloat : type;
+  if (info.bits >= 8) return type;
+  return info.kind == ElementKind::kSigned ? ElementType::kInt8 : ElementType::kUint8;
 }
 
 Dims WithBatch(int64_t batch, const Dims& dims) {
@@ -49,13 +43,9 @@ Dims Level::MemoryDims() const {
 }
 
 DecoderWriter::DecoderWriter(FunctionBuilder* builder, std::span<const StructType> types, const CheckedType& type,
-                             bool wide)
+                             std::span<const Value> leaves, bool wide)
     : builder_(*builder), types_(types), compute_(wide ? ElementType::kDouble : ElementType::kFloat) {
-  for (const Leaf& leaf : type.leaves) {
-    Dims dims(leaf.dims.begin(), leaf.dims.end());
-    if (leaf.constant != nullptr) dims = leaf.constant->dims;
-    leaves_[leaf.path] = {&leaf, builder_.Input(leaf.input_name, leaf.type, std::move(dims))};
-  }
+  for (size_t i = 0; i < leaves.size(); ++i) leaves_[type.leaves[i].path] = {&type.leaves[i], leaves[i]};
 }
 
 tl::unexpected<Error> DecoderWriter::NoDecoder(std::string what, std::string fix) const {
@@ -71,20 +61,23 @@ Result<std::string> CodesField(const DecoderWriter& writer, const Place& place) 
 
 // ---- Leaves
 
-Result<Value> DecoderWriter::Field(const Place& place, std::string_view field) {
+Result<Value> DecoderWriter::Field(const Place& place, std::string_view field, ElementType as) {
   auto found = leaves_.find(place.prefix + std::string(field));
   if (found == leaves_.end()) {
     return Read(place.type).NotAProfile(field, "is missing");
   }
   const LeafValue& leaf = found->second;
-  if (leaf.leaf->constant != nullptr) return leaf.value;
-  const int64_t count = CountOf(leaf.value.dims);
-  return builder_.Reshape(leaf.value, {place.batch, place.batch == 0 ? 0 : count / place.batch});
+  if (as == ElementType::kUndefined) as = PlainType(leaf.leaf->type);
+  if (as != leaf.value.type && !builder_.CanCast(leaf.value.type)) return Number(leaf.value);
+  // Before anything else: onnxruntime moves no data of small types.
+  const Value value = builder_.Cast(leaf.value, as);
+  if (leaf.leaf->constant != nullptr) return value;
+  const int64_t count = CountOf(value.dims);
+  return builder_.Reshape(value, {place.batch, place.batch == 0 ? 0 : count / place.batch});
 }
 
 Result<Value> DecoderWriter::Parameter(const Place& place, std::string_view field) {
-  TESSERA_ASSIGN(Value value, Field(place, field));
-  return builder_.Cast(value, compute_);
+  return Field(place, field, compute_);
 }
 
 Result<Place> DecoderWriter::Inside(const Place& place, std::string_view field) {
@@ -168,34 +161,12 @@ Result<Value> DecoderWriter::Reinterpret(const Value& codes, ElementType type, u
   const ElementInfo& info = Info(type);
   if (info.kind == ElementKind::kFloat) {
     if (bits > 32) return NoDecoder(fmt::format("{} is declared as bytes", info.name), "the type itself");
-    const FloatSpecials specials = info.format.specials;
-    if (specials == FloatSpecials::kExponentOnly) {
-      const Value code = b.Cast(codes, ElementType::kInt32);
-      const Value power = b.PowerOfTwo(b.Sub(code, b.Scalar(ElementType::kInt32, 127)), compute_);
-      const Value nan = b.Const(MakeFloats(compute_, {}, {{std::nan("")}}));
-      return b.Where(b.Equal(code, b.Scalar(ElementType::kInt32, 255)), nan, power);
-    }
-    const FloatingPointProfile format = FormatOf(info.format);
-    Value value = FloatFromCodes(codes, format, b.Scalar(ElementType::kInt32, format.exponent_bias));
-    if (specials == FloatSpecials::kNanIsNegativeZero) {
-      const Value code = b.Cast(codes, ElementType::kInt32);
-      const Value nan = b.Const(MakeFloats(compute_, {}, {{std::nan("")}}));
-      value = b.Where(b.Equal(code, b.Scalar(ElementType::kInt32, int64_t{1} << (bits - 1))), nan, value);
-    }
-    return value;
+    return FloatOfType(&b, compute_, codes, type);
   }
   if (info.kind != ElementKind::kSigned) return b.Cast(codes, compute_);
   // Two's complement, before the numbers can be rounded.
   const bool wide = codes.type == ElementType::kInt64;
-  const Value numbers = wide ? codes : b.Cast(codes, compute_);
-  const int64_t half = int64_t{1} << (bits - 1);
-  auto number = [&](int64_t value) {
-    return wide ? b.Scalar(ElementType::kInt64, value)
-                : b.Const(MakeFloats(compute_, {}, {{static_cast<double>(value)}}));
-  };
-  // The upper half in two steps: 2^63 is no INT64.
-  const Value below = b.Sub(b.Sub(numbers, number(half)), number(half));
-  return b.Cast(b.Where(b.Less(numbers, number(half)), numbers, below), compute_);
+  return b.Cast(Signed(&b, wide ? codes : b.Cast(codes, compute_), bits), compute_);
 }
 
 Result<Value> DecoderWriter::Codes(const Place& place, std::string_view field, ElementType type, uint32_t bits,
@@ -203,72 +174,24 @@ Result<Value> DecoderWriter::Codes(const Place& place, std::string_view field, E
   std::string path(field);
   // The one component of a bit packing.
   if (!leaves_.contains(place.prefix + path)) path += "." + path;
-  TESSERA_ASSIGN(Value leaf, Field(place, path));
-  const bool component = leaves_.find(place.prefix + path)->second.leaf->component;
-  const bool packed = !component && BitWidth(leaf.type) != bits;
+  auto found = leaves_.find(place.prefix + path);
+  if (found == leaves_.end()) return Read(place.type).NotAProfile(field, "is missing");
+  const Leaf& leaf = *found->second.leaf;
+  const bool packed = !leaf.component && BitWidth(leaf.type) != bits;
   const ElementKind kind = Info(type).kind;
   const bool same = leaf.type == type || Info(leaf.type).kind != ElementKind::kUnsigned ||
                     (kind != ElementKind::kSigned && kind != ElementKind::kFloat);
-  if (!packed && (same || !builder_.CanCast(leaf.type))) return Number(leaf);
-  Value codes = leaf;
-  if (packed) {
-    TESSERA_ASSIGN(codes, Unpack(leaf, bits, count));
-  } else if (bits > 63) {
+  if (!packed && same) return Field(place, path, compute_);
+  if (!packed && bits > 63) {
     return NoDecoder(fmt::format("{} is declared as {}", Name(type), Name(leaf.type)), "the type itself");
-  } else if (bits > kFloatBits) {
-    codes = builder_.Cast(leaf, ElementType::kInt64);
+  }
+  // FLOAT would round codes of more bits.
+  const bool wide = !packed && bits > kFloatBits;
+  TESSERA_ASSIGN(Value codes, Field(place, path, wide ? ElementType::kInt64 : ElementType::kUndefined));
+  if (packed) {
+    TESSERA_ASSIGN(codes, Unpack(codes, bits, count));
   }
   return Reinterpret(codes, type, bits);
-}
-
-Value DecoderWriter::FloatFromParts(const FloatParts& parts, const FloatingPointProfile& format, const Value& bias) {
-  FunctionBuilder& b = builder_;
-  auto integer = [&](int64_t value) { return b.Scalar(ElementType::kInt32, value); };
-  auto number = [&](double value) { return b.Const(MakeFloats(compute_, {}, {{value}})); };
-  const Value zero = b.Equal(parts.exponent, integer(0));
-  const bool has_mantissa = !parts.mantissa.name.empty();
-  const int64_t one = int64_t{1} << format.mantissa_bits;
-  const Value significand = has_mantissa ? b.Where(zero, parts.mantissa, b.Add(parts.mantissa, integer(one)))
-                                         : b.Where(zero, integer(0), integer(1));
-  const Value exponent = b.Sub(b.Where(zero, integer(1), parts.exponent), b.Add(bias, integer(format.mantissa_bits)));
-  Value value = b.Mul(b.Cast(significand, compute_), b.PowerOfTwo(exponent, compute_));
-  if (format.has_inf || format.has_nan) {
-    const Value top = b.Equal(parts.exponent, integer((int64_t{1} << format.exponent_bits) - 1));
-    const Value inf = number(HUGE_VAL);
-    const Value nan = number(std::nan(""));
-    if (format.has_inf && format.has_nan) {
-      const Value special = has_mantissa ? b.Where(b.Equal(parts.mantissa, integer(0)), inf, nan) : inf;
-      value = b.Where(top, special, value);
-    } else {
-      const Value all = has_mantissa ? b.And(top, b.Equal(parts.mantissa, integer(one - 1))) : top;
-      value = b.Where(all, format.has_inf ? inf : nan, value);
-    }
-  }
-  if (parts.sign.name.empty()) return value;
-  return b.Mul(value, b.Sub(number(1), b.Mul(b.Cast(parts.sign, compute_), number(2))));
-}
-
-Value DecoderWriter::FloatFromCodes(const Value& codes, const FloatingPointProfile& format, const Value& bias) {
-  FunctionBuilder& b = builder_;
-  const int64_t bits = format.sign_bits + format.exponent_bits + format.mantissa_bits;
-  auto decode = [&](const Value& all) {
-    FloatParts parts;
-    auto part = [&](int64_t low, int64_t width) {
-      const Value moved = low == 0 ? all : b.Div(all, int64_t{1} << low);
-      const Value field = low + width == bits ? moved : b.Mod(moved, int64_t{1} << width);
-      return b.Cast(field, ElementType::kInt32);
-    };
-    if (format.mantissa_bits > 0) parts.mantissa = part(0, format.mantissa_bits);
-    parts.exponent = part(format.mantissa_bits, format.exponent_bits);
-    if (format.sign_bits > 0) parts.sign = part(format.mantissa_bits + format.exponent_bits, 1);
-    return FloatFromParts(parts, format, bias);
-  };
-  if (bits > 8) return decode(b.Cast(codes, bits < 32 ? ElementType::kInt32 : ElementType::kInt64));
-  // The values of all codes once, then one look-up each.
-  std::vector<int64_t> all(size_t{1} << bits);
-  std::iota(all.begin(), all.end(), 0);
-  const Value table = decode(b.Const(ElementType::kInt32, {static_cast<int64_t>(all.size())}, all));
-  return b.Gather(table, b.Cast(codes, ElementType::kInt32));
 }
 
 // ---- Parameters
@@ -294,8 +217,7 @@ Result<Value> DecoderWriter::StoredParameter(const Level& level, const Stored& s
 
   Value value;
   if (profile == nullptr) {
-    TESSERA_ASSIGN(Value field, Field(owner->place, name));
-    TESSERA_ASSIGN(value, Number(field));
+    TESSERA_ASSIGN(value, Field(owner->place, name, compute_));
   } else {
     Level nested;
     nested.profile = &**profile;

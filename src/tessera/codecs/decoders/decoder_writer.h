@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/codecs/decoders/code_values.h"
 #include "tessera/quant/families/family.h"
 #include "tessera/quant/profile.h"
 #include "tessera/types/function_builder.h"
@@ -42,7 +43,9 @@ struct Level {
 
 class DecoderWriter {
  public:
-  DecoderWriter(FunctionBuilder* builder, std::span<const StructType> types, const CheckedType& type, bool wide);
+  // `leaves` are the leaves of `type`, each in its own type or in another that has the same numbers.
+  DecoderWriter(FunctionBuilder* builder, std::span<const StructType> types, const CheckedType& type,
+                std::span<const Value> leaves, bool wide);
 
   FunctionBuilder& builder() { return builder_; }
   ElementType compute() const { return compute_; }  // FLOAT, or DOUBLE
@@ -53,9 +56,10 @@ class DecoderWriter {
 
   // ---- Leaves
 
-  // The leaf of a field of a declaration: of what the payload holds [batch, count], of a constant its own shape.
-  // Errors: kNotAProfile if there is none.
-  Result<Value> Field(const Place& place, std::string_view field);
+  // The leaf of a field of a declaration, in a type that every operator takes (`as`, or INT8, UINT8 or FLOAT in place
+  // of smaller ones): of what the payload holds [batch, count], of a constant its own shape. Errors: kNotAProfile if
+  // there is none; kNoDecoder where the opset does not convert its type.
+  Result<Value> Field(const Place& place, std::string_view field, ElementType as = ElementType::kUndefined);
   // A constant of the declaration in the compute type.
   Result<Value> Parameter(const Place& place, std::string_view field);
   // The place of the declaration that a field refers to.
@@ -72,16 +76,6 @@ class DecoderWriter {
   Result<Value> Reinterpret(const Value& codes, ElementType type, uint32_t bits);
   // [batch, count] codes of a field declared as CodesType() has it: in `type` itself, or packed bytes.
   Result<Value> Codes(const Place& place, std::string_view field, ElementType type, uint32_t bits, int64_t count);
-  // The values of float codes given by their parts in INT32, exactly; `bias` is a scalar of INT32.
-  struct FloatParts {
-    Value sign;      // name empty: none
-    Value exponent;  // INT32
-    Value mantissa;  // INT32; name empty: none
-  };
-  Value FloatFromParts(const FloatParts& parts, const FloatingPointProfile& format, const Value& bias);
-  // The same of whole codes of at most 32 bits.
-  Value FloatFromCodes(const Value& codes, const FloatingPointProfile& format, const Value& bias);
-
   // ---- Parameters
 
   // A scale or zero point for values [batch, values]: it broadcasts against MemoryDims() behind the batch.

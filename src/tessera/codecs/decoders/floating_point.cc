@@ -5,16 +5,10 @@ namespace tessera::decoders {
 namespace {
 
 // The parts of the codes in the fields of a group: components of bit packings, and mantissas apart.
-Result<DecoderWriter::FloatParts> PartsOf(DecoderWriter* writer, const Place& place,
-                                          const FloatingPointProfile& format) {
-  FunctionBuilder& b = writer->builder();
+Result<FloatParts> PartsOf(DecoderWriter* writer, const Place& place, const FloatingPointProfile& format) {
   TESSERA_ASSIGN(const std::string packed, CodesField(*writer, place));
-  auto part = [&](const std::string& path) -> Result<Value> {
-    TESSERA_ASSIGN(Value value, writer->Field(place, path));
-    if (!b.CanCast(value.type)) return writer->Number(value);
-    return b.Cast(value, ElementType::kInt32);
-  };
-  DecoderWriter::FloatParts parts;
+  auto part = [&](const std::string& path) { return writer->Field(place, path, ElementType::kInt32); };
+  FloatParts parts;
   if (format.sign_bits > 0) {
     TESSERA_ASSIGN(parts.sign, part(packed + ".sign"));
   }
@@ -37,8 +31,8 @@ Result<Value> Codes(DecoderWriter* writer, const Level& level, const FloatingPoi
   TESSERA_ASSIGN(const std::string field, CodesField(*writer, level.place));
   const PhysicalType* type = reader.FindPart(field);
   if (reader.Has("sign_bits")) {
+    if (quant::ElementOf(*type) != ElementType::kUint8) return writer->Field(level.place, field, writer->compute());
     TESSERA_ASSIGN(Value values, writer->Field(level.place, field));
-    if (values.type != ElementType::kUint8) return writer->Number(values);
     TESSERA_ASSIGN(Value bias, writer->Field(level.place, "exponent_bias"));
     const auto bits = static_cast<uint32_t>(format.sign_bits + format.exponent_bits + format.mantissa_bits);
     Value codes;
@@ -50,15 +44,15 @@ Result<Value> Codes(DecoderWriter* writer, const Level& level, const FloatingPoi
       TESSERA_ASSIGN(codes, writer->Unpack(b.Reshape(values, {batch * groups, format.packed_bytes}), bits, per_group));
       codes = b.Slice(b.Reshape(codes, {batch, groups * per_group}), 1, 0, level.values);
     }
-    return writer->FloatFromCodes(codes, format, bias);
+    return FloatFromCodes(&b, writer->compute(), codes, format, bias);
   }
   Place place = level.place;
   if (type != nullptr && quant::Recoverer::Target(*type) >= 0) {
     TESSERA_ASSIGN(place, writer->Inside(level.place, field));
   }
   TESSERA_ASSIGN(Value bias, writer->Field(place, "exponent_bias"));
-  TESSERA_ASSIGN(DecoderWriter::FloatParts parts, PartsOf(writer, place, format));
-  const Value values = writer->FloatFromParts(parts, format, bias);
+  TESSERA_ASSIGN(FloatParts parts, PartsOf(writer, place, format));
+  const Value values = FloatFromParts(&b, writer->compute(), parts, format, bias);
   // All groups are whole; the last may have more codes than there are values.
   const int64_t count = CountOf(values.dims);
   return b.Slice(b.Reshape(values, {batch, batch == 0 ? 0 : count / batch}), 1, 0, level.values);

@@ -15,8 +15,7 @@ Result<Value> DecodeSparse(DecoderWriter* writer, const Level& level) {
   TESSERA_ASSIGN(base.place, writer->Inside(level.place, field));
   TESSERA_ASSIGN(Value values, writer->Decode(base));
   TESSERA_ASSIGN(Value positions, writer->Field(level.place, "outlier_indices"));
-  TESSERA_ASSIGN(Value stored, writer->Field(level.place, "outlier_values"));
-  TESSERA_ASSIGN(Value outliers, writer->Number(stored));
+  TESSERA_ASSIGN(Value outliers, writer->Field(level.place, "outlier_values", writer->compute()));
   const int64_t batch = level.place.batch;
   const int64_t count = CountOf(positions.dims);
   if (count == 0) return values;
