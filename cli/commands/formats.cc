@@ -18,10 +18,10 @@ struct Arguments {
 
 ExitCode Run(const Arguments& arguments) {
   const SourceOptions& source = arguments.source;
-  const Result<std::string> text =
-      arguments.name.empty() ? arguments.json ? FormatTableJson(source) : FormatTable(source)
-      : arguments.json       ? FormatJson(arguments.name, source)
-                             : FormatText(arguments.name, source, arguments.layout);
+  const Result<std::string> text = arguments.name.empty()
+                                       ? arguments.json ? FormatTableJson(source) : FormatTable(source)
+                                   : arguments.json ? FormatJson(arguments.name, source)
+                                                    : FormatText(arguments.name, source, arguments.layout);
   if (!text) return Report(text.error());
   fmt::print("{}", *text);
   return kDone;

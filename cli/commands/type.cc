@@ -46,7 +46,8 @@ Command Setup(CLI::App* app, TypeForm by_default, const FormRow (&forms)[kCount]
   auto arguments = std::make_shared<Arguments>();
   arguments->form = by_default;
   TypeReportOptions& report = arguments->report;
-  app->add_option("FILE", arguments->file, "The name of a format (./NAME is a file), profiles, struct types or a format as text, or an ONNX "
+  app->add_option("FILE", arguments->file,
+                  "The name of a format (./NAME is a file), profiles, struct types or a format as text, or an ONNX "
                   "file with struct types")
       ->required();
   app->add_option("--shape", report.source.shape,

@@ -213,8 +213,8 @@ parameters: data that belongs to a model and not to the format, such as a codebo
           "with_block",
           [](const FormatObject& self, int64_t block) {
             if (block <= 0) {
-              throw Raised({ErrorCode::kArgument, self.format.name, fmt::format("a block has {} values", block),
-                            "1 or more"});
+              throw Raised(
+                  {ErrorCode::kArgument, self.format.name, fmt::format("a block has {} values", block), "1 or more"});
             }
             return FormatObject{WithBlock(self.format, block), self.options};
           },
@@ -231,8 +231,7 @@ parameters: data that belongs to a model and not to the format, such as a codebo
           "sources", [](const FormatObject& self) { return Texts(self.format.sources); },
           "Where the layout is defined.")
       .def_prop_ro(
-          "doc_string", [](const FormatObject& self) { return Text{self.format.doc_string}; },
-          "Empty if it has none.")
+          "doc_string", [](const FormatObject& self) { return Text{self.format.doc_string}; }, "Empty if it has none.")
       .def_prop_ro(
           "block", [](const FormatObject& self) { return self.format.BlockValues(); },
           "Values of a block along the last axis, which has to be a multiple of it.")
@@ -289,7 +288,8 @@ weights: how much each column matters, the same for every row.
                   "collections.abc.Sequence[int]) -> NDArray[typing.Any]"),
           "The float32 array of this shape that a bare payload stands for.")
       .def(
-          "__eq__", [](const FormatObject& a, const FormatObject& b) {
+          "__eq__",
+          [](const FormatObject& a, const FormatObject& b) {
             return a.format == b.format && a.options.parameters == b.options.parameters;
           },
           nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))

@@ -165,7 +165,8 @@ TEST(Catalog, OwnFormatsComeFirst) {
 std::filesystem::path Page() { return std::filesystem::path(TESSERA_SOURCE_DIR) / "docs/formats.md"; }
 
 std::string Table() {
-  std::string table = "| name | bits per weight | block | author | aliases | what it is |\n| --- | --- | --- | --- | --- | --- |\n";
+  std::string table =
+      "| name | bits per weight | block | author | aliases | what it is |\n| --- | --- | --- | --- | --- | --- |\n";
   for (const Format& format : AllFormats()) {
     const auto types = DeclareFormat(format, format.ExampleShape(), WithPlaceholders(format));
     std::string aliases;

@@ -21,8 +21,8 @@ Result<std::vector<Format>> LoadFormatFiles(std::span<const std::string> paths, 
     for (std::string& name : NamesOf(format)) {
       const auto [at, added] = taken.try_emplace(std::move(name), path);
       if (added) continue;
-      return Fail(ErrorCode::kFormatName, path, fmt::format("the name {} is taken by {}", Quoted(at->first), at->second),
-                  "another name");
+      return Fail(ErrorCode::kFormatName, path,
+                  fmt::format("the name {} is taken by {}", Quoted(at->first), at->second), "another name");
     }
     formats.push_back(std::move(format));
   }

@@ -103,7 +103,8 @@ Json JsonOf(const Shown& shown) {
   const std::optional<double> bits = shown.types.BitsPerWeight();
   json["bits_per_weight"] = bits ? Json(*bits) : Json(nullptr);
   Json data = Json::array();
-  for (const FormatData& entry : format.data) data.push_back({{"parameter", entry.parameter}, {"values", entry.values}});
+  for (const FormatData& entry : format.data)
+    data.push_back({{"parameter", entry.parameter}, {"values", entry.values}});
   json["data"] = std::move(data);
   return json;
 }

@@ -30,8 +30,8 @@ Result<Opened> Open(const std::string& name, const SourceOptions& options) {
   Opened opened;
   TESSERA_ASSIGN(opened.format, FindFormat(name, own));
   if (options.shape.empty()) {
-    return Fail(ErrorCode::kArgument, name, "the bytes of a format depend on the shape of the tensor, and none is given",
-                "--shape 4096x4096");
+    return Fail(ErrorCode::kArgument, name,
+                "the bytes of a format depend on the shape of the tensor, and none is given", "--shape 4096x4096");
   }
   TESSERA_ASSIGN(const std::vector<int64_t> shape, ParseShapeOption(options.shape));
   DeclareOptions declare;

@@ -21,8 +21,8 @@
 namespace tessera {
 
 struct SourceOptions {
-  std::vector<std::string> assignments;  // NAME=VALUE or NAME=@file.npy
-  std::string shape;                     // "4096x4096" or "4096,4096"; "" for none
+  std::vector<std::string> assignments;   // NAME=VALUE or NAME=@file.npy
+  std::string shape;                      // "4096x4096" or "4096,4096"; "" for none
   std::vector<std::string> format_files;  // formats whose names come before those of the catalogue
   Limits limits;
 };
@@ -36,7 +36,7 @@ struct Source {
   std::shared_ptr<const MappedFile> file;  // nullptr for the name of a format
   std::optional<Format> format;            // where kind is kFormat
   std::string note;                        // for the user: which of two things was taken; may be empty
-  NotationOptions notation;  // with the options' shape, limits and bound parameters
+  NotationOptions notation;                // with the options' shape, limits and bound parameters
 
   std::string_view text() const;  // REQUIRES: file
   // What becomes of the format's parameters.

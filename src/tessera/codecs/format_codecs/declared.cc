@@ -64,7 +64,8 @@ Result<EncodedFormat> Encode(const Format& format, const FormatTypes& types, std
                              std::span<const float> weights, const Limits&) {
   const std::optional<Function>& encoder = types.root->declaration.encoder;
   if (!encoder) {
-    return Fail(ErrorCode::kUnsupported, format.name, "has no encoder: neither a codec knows it nor does its type declare one",
+    return Fail(ErrorCode::kUnsupported, format.name,
+                "has no encoder: neither a codec knows it nor does its type declare one",
                 "encoder: FunctionProto { ... } in the format's text");
   }
   Tensor input;
@@ -82,7 +83,8 @@ Result<EncodedFormat> Encode(const Format& format, const FormatTypes& types, std
   }
   EncodedFormat encoded;
   encoded.payload = std::move(bytes.bytes);
-  if (!weights.empty()) encoded.note = format.name + " is encoded without importance weights; those given have no effect";
+  if (!weights.empty())
+    encoded.note = format.name + " is encoded without importance weights; those given have no effect";
   return encoded;
 }
 

@@ -1,4 +1,5 @@
-// The codecs that formats are decoded and encoded with, a row and a file each. Only format_codec.cc takes them together.
+// The codecs that formats are decoded and encoded with, a row and a file each. Only format_codec.cc takes them
+// together.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,13 @@ struct FormatCodec {
   bool (*takes)(const Format& format, const FormatTypes& types);
   // What of the codec it is: "q4_k"; may be empty.
   std::string (*detail)(const Format& format, const FormatTypes& types);
-  Result<std::vector<float>> (*decode)(const Format& format, const FormatTypes& types,
-                                       std::span<const uint8_t> payload, const Limits& limits);
+  Result<std::vector<float>> (*decode)(const Format& format, const FormatTypes& types, std::span<const uint8_t> payload,
+                                       const Limits& limits);
   Result<EncodedFormat> (*encode)(const Format& format, const FormatTypes& types, std::span<const float> values,
                                   std::span<const float> weights, const Limits& limits);
 };
 
-extern const FormatCodec kGgmlCodec;      // block types of ggml, which a format names as its codec
+extern const FormatCodec kGgmlCodec;     // block types of ggml, which a format names as its codec
 extern const FormatCodec kDecoderCodec;  // the decoder of the type, evaluated: takes everything that has one
 
 }  // namespace tessera

@@ -16,10 +16,11 @@ Result<const ggml::BlockType*> BlockTypeOf(const Format& format, const FormatTyp
   const ggml::BlockType* type = ggml::FindBlockType(format.codec);
   TESSERA_ASSIGN(const uint64_t bytes, ggml::BlocksSize(*type, values));
   if (bytes != types.SizeBytes() || format.BlockValues() % type->block_values != 0) {
-    return Fail(ErrorCode::kFormatValue, format.name,
-                fmt::format("the codec {} has blocks of {} values in {} bytes, and the type takes {} bytes for {} values",
-                            type->name, type->block_values, type->block_bytes, types.SizeBytes(), values),
-                fmt::format("block: {} and a type of that size, or another codec", type->block_values));
+    return Fail(
+        ErrorCode::kFormatValue, format.name,
+        fmt::format("the codec {} has blocks of {} values in {} bytes, and the type takes {} bytes for {} values",
+                    type->name, type->block_values, type->block_bytes, types.SizeBytes(), values),
+        fmt::format("block: {} and a type of that size, or another codec", type->block_values));
   }
   return type;
 }
@@ -41,8 +42,8 @@ Result<EncodedFormat> Encode(const Format& format, const FormatTypes& types, std
   if (values.empty()) return encoded;
   const auto columns = static_cast<uint64_t>(types.shape.empty() ? 1 : types.shape.back());
   if (type->weights == ggml::Weights::kNeeded && weights.empty()) {
-    encoded.note = fmt::format("{} is encoded with importance weights, and none are given: each counts as 1.0",
-                               format.name);
+    encoded.note =
+        fmt::format("{} is encoded with importance weights, and none are given: each counts as 1.0", format.name);
   } else if (type->weights == ggml::Weights::kIgnored && !weights.empty()) {
     encoded.note = fmt::format("{} is encoded without importance weights; those given have no effect", format.name);
   }
