@@ -149,8 +149,12 @@ def test_names_in_place_of_files(tmp_path):
     assert result.stderr == "note: int4_b32 is the format of that name; ./int4_b32 is the file\n"
     assert "INT8" in output("type", "./int4_b32", "--shape", "2x64", cwd=tmp_path)
     # A format's own text.
-    (tmp_path / "f.txt").write_text(OWN.replace("bytes_b{block}", "f").replace("BY-{block}", "BY").replace("{block}", "2")
-                                    .replace("blocks: [2, 4]", "block: 2"))
+    (tmp_path / "f.txt").write_text(
+        OWN.replace("bytes_b{block}", "f")
+        .replace("BY-{block}", "BY")
+        .replace("{block}", "2")
+        .replace("blocks: [2, 4]", "block: 2")
+    )
     assert "BYTES: 4 bytes" in output("layout", tmp_path / "f.txt", "--shape", "2x2")
 
 

@@ -1,4 +1,4 @@
-"""The class Format: names, types, and arrays to values and back. What formats mean is tested format by format in C++."""
+"""The class Format: names, types, arrays to values and back. What formats mean is tested format by format in C++."""
 
 import os
 import re
@@ -100,7 +100,7 @@ def test_families():
     format = tessera.Format("int4_b96")
     assert (format.name, format.block) == ("int4_b96", 96)
     assert format.struct_type((2, 192)).size_bytes == 4 * (2 + 48)
-    text = "FormatProto { name: \"f{block}\", title: \"F\", author: \"a\", blocks: [2] }\n" + str(format.profile()).replace(
+    text = 'FormatProto { name: "f{block}", title: "F", author: "a", blocks: [2] }\n' + str(format.profile()).replace(
         "96", "block"
     )
     family = tessera.Format.parse(text)
@@ -237,7 +237,11 @@ def test_what_is_refused():
         (lambda: format.quantize(np.zeros((2, 31))), "format-shape", "nearest: 32"),
         (lambda: format.quantize(np.zeros((2, 32)), np.ones(31)), "argument", "31 weights, and a row has 32 values"),
         (lambda: tessera.Format.parse(OWN, file_name="f.txt", limits=tessera.Limits(depth=1)), "limit-depth", "f.txt"),
-        (lambda: tessera.Format.parse("FormatProto { }", file_name="f.txt"), "format-value", "f.txt:1:1: a format has no"),
+        (
+            lambda: tessera.Format.parse("FormatProto { }", file_name="f.txt"),
+            "format-value",
+            "f.txt:1:1: a format has no",
+        ),
         (lambda: tessera.Format("int4_b32", parameters={"cols": 3}).struct_type((4, 32)), "argument", "cannot be set"),
     ):
         with pytest.raises(tessera.TesseraError, match=re.escape(text)) as raised:
