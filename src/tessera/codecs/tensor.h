@@ -19,8 +19,8 @@ namespace tessera {
 
 struct Tensor {
   ElementType type = ElementType::kUndefined;
-  std::vector<int64_t> dims;    // empty for a scalar
-  std::vector<uint8_t> bytes;   // Count() * UnpackedBytes(type)
+  std::vector<int64_t> dims;   // empty for a scalar
+  std::vector<uint8_t> bytes;  // Count() * UnpackedBytes(type)
 
   // REQUIRES for all: `bytes` has the size that type and dims need.
   uint64_t Count() const { return type == ElementType::kUndefined ? 0 : bytes.size() / UnpackedBytes(type); }

@@ -11,7 +11,8 @@ namespace {
 Result<ElementType> TargetOf(const NodeRun& run) {
   TESSERA_ASSIGN(const int64_t number, run.Int("to", 0));
   const std::optional<ElementType> type = ElementTypeFromNumber(number);
-  if (!type || !IsFixedWidth(*type)) return run.Fail(fmt::format("{} is no element type", number), "one of fixed width");
+  if (!type || !IsFixedWidth(*type))
+    return run.Fail(fmt::format("{} is no element type", number), "one of fixed width");
   return *type;
 }
 
@@ -82,7 +83,8 @@ Result<Tensor> Cast(const NodeRun& run) {
         made = integer != 0 ? 1 : 0;
       } else if (IsFloat(to)) {
         const bool negative = IsSigned(x.type) && integer < 0;
-        const uint64_t magnitude = negative ? uint64_t{0} - static_cast<uint64_t>(integer) : static_cast<uint64_t>(integer);
+        const uint64_t magnitude =
+            negative ? uint64_t{0} - static_cast<uint64_t>(integer) : static_cast<uint64_t>(integer);
         if (to == ElementType::kDouble) {
           const double exact = negative ? static_cast<double>(integer) : static_cast<double>(magnitude);
           std::memcpy(&made, &exact, sizeof(made));

@@ -22,7 +22,9 @@ struct Number {
     std::memcpy(&value, bytes + index * sizeof(T), sizeof(T));
     return value;
   }
-  static void Store(uint8_t* bytes, uint64_t index, T value) { std::memcpy(bytes + index * sizeof(T), &value, sizeof(T)); }
+  static void Store(uint8_t* bytes, uint64_t index, T value) {
+    std::memcpy(bytes + index * sizeof(T), &value, sizeof(T));
+  }
 };
 
 // Floats of 16 bits: every operation is done in float and rounded once.
@@ -50,8 +52,8 @@ struct Number<float, ElementType::kUndefined> {
   static void Store(uint8_t* bytes, uint64_t index, float value) { std::memcpy(bytes + index * 4, &value, 4); }
 };
 
-// Calls f(Number<...>()) for a type with arithmetic: integers of 8 bits and more, BOOL as uint8_t, floats of 16 bits and
-// more. REQUIRES: one of them, as the checker sees to.
+// Calls f(Number<...>()) for a type with arithmetic: integers of 8 bits and more, BOOL as uint8_t, floats of 16 bits
+// and more. REQUIRES: one of them, as the checker sees to.
 template <typename F>
 auto WithNumber(ElementType type, F f) {
   switch (type) {

@@ -41,7 +41,8 @@ Result<Tensor> Gather(const NodeRun& run) {
   return result;
 }
 
-// Calls f(element of `indices`, element of a tensor of `dims`) with the coordinate along the axis replaced by the index.
+// Calls f(element of `indices`, element of a tensor of `dims`) with the coordinate along the axis replaced by the
+// index.
 template <typename F>
 Result<void> ForEachElement(const NodeRun& run, const Tensor& indices, const Dims& dims, size_t axis, F f) {
   std::vector<int64_t> strides(dims.size());
@@ -123,11 +124,10 @@ Result<Tuples> TuplesOf(const NodeRun& run, const Tensor& x, const Tensor& indic
   Tuples tuples;
   if (indices.Rank() == 0 || x.Rank() == 0) return run.Fail("an input is a scalar", "at least one dimension");
   const int64_t length = indices.dims.back();
-  if (batch >= std::min(x.Rank(), indices.Rank()) || length < 1 ||
-      length > static_cast<int64_t>(x.Rank() - batch)) {
-    return run.Fail(fmt::format("tuples of {} indices into {} with {} batch dimensions", length,
-                                TypeText(x.type, x.dims), batch),
-                    "at least one index, and at most one for each dimension");
+  if (batch >= std::min(x.Rank(), indices.Rank()) || length < 1 || length > static_cast<int64_t>(x.Rank() - batch)) {
+    return run.Fail(
+        fmt::format("tuples of {} indices into {} with {} batch dimensions", length, TypeText(x.type, x.dims), batch),
+        "at least one index, and at most one for each dimension");
   }
   for (size_t i = 0; i < batch; ++i) {
     if (x.dims[i] != indices.dims[i]) return run.Fail(fmt::format("the inputs differ in batch axis {}", i), "equal");

@@ -281,12 +281,14 @@ Result<std::vector<Tensor>> Split(const NodeRun& run) {
   int64_t sum = 0;
   for (int64_t part : sizes) {
     if (part < 0 || part > size - sum) {
-      return run.Fail(fmt::format("the sizes [{}] do not make {}", fmt::join(sizes, ", "), size), "sizes whose sum it is");
+      return run.Fail(fmt::format("the sizes [{}] do not make {}", fmt::join(sizes, ", "), size),
+                      "sizes whose sum it is");
     }
     sum += part;
   }
   if (sum != size) {
-    return run.Fail(fmt::format("the sizes [{}] do not make {}", fmt::join(sizes, ", "), size), "sizes whose sum it is");
+    return run.Fail(fmt::format("the sizes [{}] do not make {}", fmt::join(sizes, ", "), size),
+                    "sizes whose sum it is");
   }
   const size_t width = UnpackedBytes(x.type);
   const auto rows = static_cast<size_t>(Product(x.dims, 0, axis));
@@ -347,7 +349,8 @@ Result<Tensor> Tile(const NodeRun& run) {
   std::vector<int64_t> steps;
   for (size_t i = 0; i < x.Rank(); ++i) {
     if (repeats[i] < 0) return run.Fail(fmt::format("a repeat is {}", repeats[i]), "0 or more");
-    const std::optional<uint64_t> size = CheckedMul(static_cast<uint64_t>(repeats[i]), static_cast<uint64_t>(x.dims[i]));
+    const std::optional<uint64_t> size =
+        CheckedMul(static_cast<uint64_t>(repeats[i]), static_cast<uint64_t>(x.dims[i]));
     if (!size || *size > static_cast<uint64_t>(INT64_MAX)) return run.Fail("an axis would pass 2^63", "fewer repeats");
     dims.push_back(static_cast<int64_t>(*size));
     split.insert(split.end(), {repeats[i], x.dims[i]});
@@ -365,8 +368,8 @@ Result<Tensor> Pad(const NodeRun& run) {
   TESSERA_ASSIGN(const std::string mode, run.Text("mode", "constant"));
   const bool wrap = mode == "wrap" && run.opset() >= 19;
   if (mode != "constant" && mode != "reflect" && mode != "edge" && !wrap) {
-    return run.Fail("the mode is " + Quoted(mode), run.opset() >= 19 ? "constant, reflect, edge or wrap"
-                                                                      : "constant, reflect or edge");
+    return run.Fail("the mode is " + Quoted(mode),
+                    run.opset() >= 19 ? "constant, reflect, edge or wrap" : "constant, reflect or edge");
   }
   std::vector<size_t> axes(x.Rank());
   std::iota(axes.begin(), axes.end(), size_t{0});

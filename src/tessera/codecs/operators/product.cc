@@ -46,8 +46,10 @@ Result<Tensor> MatMul(const NodeRun& run) {
         for (int64_t j = 0; j < n; ++j) {
           T sum{};
           for (int64_t c = 0; c < k; ++c) {
-            const T x = N::Load(a.bytes.data(), at[0] * static_cast<uint64_t>(m * k) + static_cast<uint64_t>(i * k + c));
-            const T y = N::Load(b.bytes.data(), at[1] * static_cast<uint64_t>(k * n) + static_cast<uint64_t>(c * n + j));
+            const T x =
+                N::Load(a.bytes.data(), at[0] * static_cast<uint64_t>(m * k) + static_cast<uint64_t>(i * k + c));
+            const T y =
+                N::Load(b.bytes.data(), at[1] * static_cast<uint64_t>(k * n) + static_cast<uint64_t>(c * n + j));
             if constexpr (std::is_floating_point_v<T>)
               sum = c == 0 ? x * y : sum + x * y;
             else

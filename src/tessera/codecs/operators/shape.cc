@@ -48,7 +48,8 @@ Result<Tensor> ConstantOf(const NodeRun& run) {
   for (const char* name : {"value_float", "value_floats", "value_int", "value_ints"}) {
     const Attribute* attribute = run.FindAttribute(name);
     if (attribute == nullptr) continue;
-    if (const auto* one = std::get_if<float>(&attribute->value)) return ListOf<float>(run, ElementType::kFloat, {}, {*one});
+    if (const auto* one = std::get_if<float>(&attribute->value))
+      return ListOf<float>(run, ElementType::kFloat, {}, {*one});
     if (const auto* one = std::get_if<int64_t>(&attribute->value)) {
       return ListOf<int64_t>(run, ElementType::kInt64, {}, {*one});
     }
@@ -93,8 +94,10 @@ Result<Tensor> Range(const NodeRun& run) {
     const T delta = N::Load(numbers[2]->bytes.data(), 0);
     uint64_t count = 0;
     if constexpr (std::is_floating_point_v<T>) {
-      const double steps = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
-      if (delta == 0 || std::isnan(steps)) return run.Fail("there is no number of steps", "finite numbers, and a delta that is not 0");
+      const double steps =
+          std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
+      if (delta == 0 || std::isnan(steps))
+        return run.Fail("there is no number of steps", "finite numbers, and a delta that is not 0");
       if (steps >= 0x1p62) return run.Fail("there are too many steps", "fewer");
       if (steps > 0) count = static_cast<uint64_t>(steps);
     } else {
@@ -104,7 +107,8 @@ Result<Tensor> Range(const NodeRun& run) {
         // Differences of 64-bit numbers fit into 64 bits without a sign.
         const auto distance = up ? static_cast<uint64_t>(limit) - static_cast<uint64_t>(start)
                                  : static_cast<uint64_t>(start) - static_cast<uint64_t>(limit);
-        const auto step = up ? static_cast<uint64_t>(delta) : uint64_t{0} - static_cast<uint64_t>(static_cast<int64_t>(delta));
+        const auto step =
+            up ? static_cast<uint64_t>(delta) : uint64_t{0} - static_cast<uint64_t>(static_cast<int64_t>(delta));
         count = (distance - 1) / step + 1;
       }
     }
@@ -114,7 +118,8 @@ Result<Tensor> Range(const NodeRun& run) {
       if constexpr (std::is_floating_point_v<T>)
         N::Store(result.bytes.data(), i, start + static_cast<T>(i) * delta);
       else
-        N::Store(result.bytes.data(), i, static_cast<T>(static_cast<uint64_t>(start) + i * static_cast<uint64_t>(delta)));
+        N::Store(result.bytes.data(), i,
+                 static_cast<T>(static_cast<uint64_t>(start) + i * static_cast<uint64_t>(delta)));
     }
     return result;
   });
@@ -124,8 +129,8 @@ Result<Tensor> Range(const NodeRun& run) {
 
 std::span<const Implementation> ShapeOperators() {
   static constexpr std::array kRows = {
-      One<ConstantOf>("Constant"), One<ConstantOfShape>("ConstantOfShape"), One<Range>("Range"),
-      One<Shape>("Shape"),         One<Size>("Size"),
+      One<ConstantOf>("Constant"), One<ConstantOfShape>("ConstantOfShape"), One<Range>("Range"), One<Shape>("Shape"),
+      One<Size>("Size"),
   };
   return kRows;
 }
