@@ -96,7 +96,7 @@ def test_one_format():
         "---- struct types\n\nModelProto {",
         "---- byte map\n\nINT4_B32: 9437184 bytes",
         "---- decoder\n\n",
-        "=> (Y) <float[4096, 4096] Y>",
+        "=> (Y) <float[4096,4096] Y>",
     ):
         assert part in text, part
     assert "1152 bytes for 32x64, 4.5 bits" in output("formats", "int4_b32", "--shape", "32x64")

@@ -128,7 +128,7 @@ def test_struct_types():
 def test_decoders():
     text = tessera.Format("int8_tensor").decoder((2, 3), opset=17)
     assert re.search(r'opset_import: \["" *: *17\]', text)
-    assert "float[2, 3] Y" in text
+    assert "float[2,3] Y" in text
     own = tessera.Format.parse(OWN)
     assert re.search(r'opset_import: \["" *: *13\]', own.decoder((2, 4)))
     assert re.search(r'opset_import: \["" *: *22\]', own.decoder((2, 4), opset=22))

@@ -503,7 +503,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{PART("array(UINT8, dimension=ceil_div(1, 0))"), PART("array(UINT8, dimension=ceil_div(0, 1))"), "1:79",
                 ErrorCode::kExpression, "ceil_div"},
         BadText{PART("array(UINT8, dimension=data)"), PART("array(UINT8, dimension=n)"), "1:79",
-                ErrorCode::kParameterData, "bound to data"},
+                ErrorCode::kParameterData, "bound to FLOAT[4] (an integer, or a list"},
         BadText{PART("array(UINT8, dimension=literal)"), PART("array(UINT8, dimension=n)"), "1:79",
                 ErrorCode::kParameterData, "bound to '0.5'"},
         BadText{PART("array(UINT8, dimension=12x)"), PART("array(UINT8, dimension=12)"), "1:79", ErrorCode::kSyntax,
