@@ -12,7 +12,8 @@ namespace tessera::ggml {
 namespace {
 
 using TypesOfFile = std::vector<BlockType> (*)();
-constexpr TypesOfFile kFiles[] = {PlainTypes, SmallTypes, FewBitTypes, MicroFloatTypes, KAffineTypes, KSymmetricTypes};
+constexpr TypesOfFile kFiles[] = {PlainTypes,      SmallTypes, FewBitTypes, MicroFloatTypes, KAffineTypes,
+                                  KSymmetricTypes, Iq1Types,   Iq2Types,    Iq3Types,        Iq4Types};
 
 constexpr std::string_view kBeforeGguf = "it was dropped before GGUF files existed";
 constexpr std::string_view kRepacked =

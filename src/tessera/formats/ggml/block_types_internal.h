@@ -30,6 +30,10 @@ std::vector<BlockType> FewBitTypes();      // Q1_0, Q2_0, TQ1_0, TQ2_0: one and 
 std::vector<BlockType> MicroFloatTypes();  // MXFP4, NVFP4
 std::vector<BlockType> KAffineTypes();  // Q2_K, Q4_K, Q5_K: 256 values, scales and offsets of 16 or 32 under two more
 std::vector<BlockType> KSymmetricTypes();  // Q3_K, Q6_K, Q8_K: 256 values, scales of 16 under one more
+std::vector<BlockType> Iq1Types();         // IQ1_S, IQ1_M: grids of -1, 0, 1
+std::vector<BlockType> Iq2Types();         // IQ2_XXS, IQ2_XS, IQ2_S: grids of three magnitudes
+std::vector<BlockType> Iq3Types();         // IQ3_XXS, IQ3_S: grids of eight magnitudes
+std::vector<BlockType> Iq4Types();         // IQ4_NL, IQ4_XS: 16 levels
 
 inline constexpr float kLargestHalf = 65504;  // the largest finite float16
 inline constexpr float kNoLimit = std::numeric_limits<float>::max();

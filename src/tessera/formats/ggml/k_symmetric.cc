@@ -160,7 +160,8 @@ struct Q6_K {
 struct Q8_K {
   static constexpr int64_t kValues = kCount, kBytes = 292;
   static constexpr Weights kWeights = Weights::kIgnored;
-  static constexpr float kLargest = kNoLimit;
+  static constexpr float kLargest =
+      0x1.fffff0p127F;  // a scale is rounded twice: 127 of it must not pass the largest float
 
   static void Decode(const uint8_t* block, float* values) {
     const float d = LoadF32(block);

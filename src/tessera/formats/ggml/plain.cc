@@ -46,17 +46,17 @@ void Write(float value, uint8_t* at) {
   if constexpr (std::is_floating_point_v<T>) {
     Store<T>(at, value);
   } else {
-    // The bounds as floats: 2^(n-1) is one more than the highest integer, and what is not below it saturates.
+    // From 2^23 on every float is an integer.
+    const float rounded = std::abs(value) < 0x1p22F ? value + 0x1.8p23F - 0x1.8p23F : std::nearbyint(value);
+    // One more than the highest integer; its negative is the lowest.
     constexpr float kEnd = static_cast<float>(uint64_t{1} << (sizeof(T) * 8 - 1));
     T code = 0;
-    if (value >= kEnd) {
+    if (rounded >= kEnd) {
       code = std::numeric_limits<T>::max();
-    } else if (value < -kEnd) {
+    } else if (rounded < -kEnd) {
       code = std::numeric_limits<T>::min();
-    } else if (!std::isnan(value)) {
-      // From 2^23 on every float is an integer. Below, rounding up can reach the end of I8 and I16.
-      const float rounded = std::abs(value) < 0x1p22F ? value + 0x1.8p23F - 0x1.8p23F : std::nearbyint(value);
-      code = rounded >= kEnd ? std::numeric_limits<T>::max() : static_cast<T>(rounded);
+    } else if (!std::isnan(rounded)) {
+      code = static_cast<T>(rounded);
     }
     Store<T>(at, code);
   }

@@ -36,7 +36,7 @@ struct AffineTrials {
 
 struct Affine {
   float scale = 0;
-  float depth = 0;  // what is subtracted; never negative unless all values of the group are the same
+  float depth = 0;  // what is subtracted; never negative
 };
 
 // Values as scale * code - depth, codes 0 .. highest, for any `highest` up to 255. Zero stays representable: a group
