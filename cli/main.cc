@@ -19,8 +19,7 @@ constexpr CommandRow kCommands[] = {
     {"layout", "Draw the byte map of one value of a struct type", "tessera layout q4_0.txt --shape 32x4096",
      SetupLayout},
     {"formats", "List all formats, or show everything about one: profile, struct types, byte map, decoder",
-     "tessera formats\n"
-     "  tessera formats int4_b32\n"
+     "tessera formats int4_b32\n"
      "  tessera formats my_format --format-file my_format.txt --json",
      SetupFormats},
     {"decode", "Turn the payload of a format into float32 values",

@@ -1,6 +1,7 @@
 // Which codec a format gets, and what is checked before it runs.
 #include "tessera/codecs/format_codec.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,6 +105,38 @@ TEST(FormatCodec, WeightsThatHaveNoEffectAreSaid) {
   const auto encoded = EncodeFormat(format, std::vector<int64_t>{2, 32}, values, weights);
   ASSERT_TRUE(encoded) << encoded.error().Format();
   EXPECT_EQ(encoded->note, "q8 is encoded without importance weights; those given have no effect");
+}
+
+TEST(FormatCodec, WeightsThatAreNeededAndNotGivenAreSaid) {
+  for (const ggml::BlockType& type : ggml::AllBlockTypes()) {
+    if (type.weights != ggml::Weights::kNeeded) continue;
+    SCOPED_TRACE(type.name);
+    const auto format = ParseFormat(fmt::format(
+        R"(FormatProto {{ name: "needs", title: "t", author: "a", block: {0}, codec: "{1}", shape: [{0}] }}
+StructTypeProto {{
+    name: "BLOCKS"
+    structure: Structure {{ field: {{ name: "bytes", type: array(UINT8, dimensions=[elements/{0}, {2}]) }} }}
+    decoder: FunctionProto {{
+        <opset_import: ["" : 13]> decode (bytes) => (Y) <float[shape] Y> {{
+            dims = Constant <value_ints: ints = shape> ()
+            zero = Constant <value: tensor = float {{0.0}}> ()
+            Y = Expand (zero, dims)
+        }}
+    }}
+}})",
+        type.block_values, type.name, type.block_bytes));
+    ASSERT_TRUE(format) << format.error().Format();
+    const std::vector<int64_t> shape = {2, type.block_values};
+    const std::vector<float> values = Random(static_cast<size_t>(2 * type.block_values));
+    const auto without = EncodeFormat(*format, shape, values);
+    ASSERT_TRUE(without) << without.error().Format();
+    EXPECT_EQ(without->note, "needs is encoded with importance weights, and none are given: each counts as 1.0");
+    const std::vector<float> ones(static_cast<size_t>(type.block_values), 1.0f);
+    const auto with = EncodeFormat(*format, shape, values, ones);
+    ASSERT_TRUE(with) << with.error().Format();
+    EXPECT_EQ(with->note, "");
+    EXPECT_EQ(with->payload, without->payload);
+  }
 }
 
 TEST(FormatCodec, CodecsThatDoNotFit) {
