@@ -44,6 +44,12 @@ ExitCode Report(const Problems& problems) {
   return worst;
 }
 
+void AddFormatFileOption(CLI::App* app, std::vector<std::string>* files) {
+  app->add_option("--format-file", *files, "A format of your own; its names come before those of the catalogue")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+}
+
 void AddLimitOption(CLI::App* app, Limits* limits) {
   std::string names;
   for (const LimitRow& row : kLimits) names += (names.empty() ? "" : ", ") + std::string(row.name);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tessera/base/error.h"
 #include "tessera/types/limits.h"
@@ -40,6 +41,9 @@ struct CommandRow {
 
 // All verbs, in the order of the help text.
 std::span<const CommandRow> AllCommands();
+
+// Adds --format-file FILE, which may be given several times.
+void AddFormatFileOption(CLI::App* app, std::vector<std::string>* files);
 
 // Adds --limit NAME=VALUE.
 void AddLimitOption(CLI::App* app, Limits* limits);

@@ -18,8 +18,19 @@ constexpr CommandRow kCommands[] = {
      "tessera inspect model.onnx --json", SetupInspect},
     {"layout", "Draw the byte map of one value of a struct type", "tessera layout q4_0.txt --shape 32x4096",
      SetupLayout},
-    {"type", "Turn quantization profiles into struct types, and back",
-     "tessera type q4_0.profile.txt --shape 4096x4096\n"
+    {"formats", "List all formats, or show everything about one: profile, struct types, byte map, decoder",
+     "tessera formats int4_b32\n"
+     "  tessera formats my_format --format-file my_format.txt --json",
+     SetupFormats},
+    {"decode", "Turn the payload of a format into float32 values",
+     "tessera decode int4_b32 --shape 4096x4096 w.bin w.f32", SetupDecode},
+    {"encode", "Turn float32 values into the payload of a format",
+     "tessera encode int4_b32 --shape 4096x4096 w.f32 w.bin\n"
+     "  tessera encode iq2_xxs --shape 4096x4096 --weights importance.f32 w.f32 w.bin",
+     SetupEncode},
+    {"type", "Turn formats and quantization profiles into struct types, and back",
+     "tessera type int4_b32 --shape 4096x4096\n"
+     "  tessera type q4_0.profile.txt --shape 4096x4096\n"
      "  tessera type q4_0.profile.txt --shape 4096x4096 --layout --bytes 18\n"
      "  tessera type nf4.profile.txt --shape 4096x4096 --set codebook_data=@nf4.npy --json\n"
      "  tessera type model.onnx --type Q4_0 --profile",

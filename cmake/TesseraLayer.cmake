@@ -53,3 +53,20 @@ function(tessera_proto file)
   target_include_directories(tessera_proto SYSTEM PUBLIC ${out})
   target_link_libraries(tessera_proto PUBLIC protobuf::libprotobuf)
 endfunction()
+
+# Compiles the text files of a folder into a target, as formats/catalog.h hands them out. Adding a file needs no edit.
+function(tessera_embed_catalog target folder)
+  set(folder ${CMAKE_SOURCE_DIR}/${folder})
+  set(script ${CMAKE_SOURCE_DIR}/cmake/EmbedCatalog.cmake)
+  set(output ${CMAKE_BINARY_DIR}/catalog/catalog_files.cc)
+  file(GLOB texts CONFIGURE_DEPENDS ${folder}/*.txt)
+  # The list itself is an input too: a file that goes away leaves the others as they are.
+  set(list ${CMAKE_BINARY_DIR}/catalog/files.txt)
+  file(CONFIGURE OUTPUT ${list} CONTENT "${texts}" @ONLY)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${folder} -DOUTPUT=${output} -P ${script}
+    DEPENDS ${texts} ${list} ${script}
+    VERBATIM)
+  target_sources(${target} PRIVATE ${output})
+endfunction()

@@ -19,7 +19,9 @@ struct Arguments {
 
 ExitCode Run(const Arguments& arguments) {
   Problems problems(arguments.report.source.limits.problems);
-  std::optional<std::string> text = TypeReport(arguments.file, arguments.form, arguments.report, &problems);
+  std::string note;
+  std::optional<std::string> text = TypeReport(arguments.file, arguments.form, arguments.report, &problems, &note);
+  if (!note.empty()) std::fputs(fmt::format("note: {}\n", note).c_str(), stderr);
   if (!text) return Report(problems);
   fmt::print("{}", *text);
   return kDone;
@@ -44,7 +46,9 @@ Command Setup(CLI::App* app, TypeForm by_default, const FormRow (&forms)[kCount]
   auto arguments = std::make_shared<Arguments>();
   arguments->form = by_default;
   TypeReportOptions& report = arguments->report;
-  app->add_option("FILE", arguments->file, "Profiles or struct types as text, or an ONNX file with struct types")
+  app->add_option("FILE", arguments->file,
+                  "The name of a format (./NAME is a file), profiles, struct types or a format as text, or an ONNX "
+                  "file with struct types")
       ->required();
   app->add_option("--shape", report.source.shape,
                   "Logical shape of the tensor, which profiles need to become struct types; also gives elements, rows "
@@ -76,6 +80,7 @@ Command Setup(CLI::App* app, TypeForm by_default, const FormRow (&forms)[kCount]
                            ->type_name("N")
                            ->check(CLI::NonNegativeNumber);
   if (by_default != TypeForm::kLayout) bytes->needs("--layout");
+  AddFormatFileOption(app, &report.source.format_files);
   AddLimitOption(app, &report.source.limits);
   return [arguments] { return Run(*arguments); };
 }

@@ -226,6 +226,7 @@ void BindViews(nb::module_& m);
 void BindModel(nb::module_& m);
 void BindProfiles(nb::module_& m);
 void BindEvaluate(nb::module_& m);
+void BindFormats(nb::module_& m);
 void BindTables(nb::module_& m);  // tables.cc: the tables of types and operators, for tests
 
 }  // namespace tessera::python

@@ -11,5 +11,6 @@ NB_MODULE(_tessera, m) {
   tessera::python::BindModel(m);
   tessera::python::BindProfiles(m);
   tessera::python::BindEvaluate(m);
+  tessera::python::BindFormats(m);
   tessera::python::BindTables(m);
 }

@@ -7,6 +7,7 @@
 
 A `StructType` says what each bit of a value is; `StructType.parse` reads one from text, and `str` writes it.
 A `Profile` says how a tensor is quantized; `Profile.struct_type` gives its `StructType` for a shape.
+A `Format` is a layout with a name: `tessera.formats()` lists them, `Format("int4_b32").quantize(array)` makes a value.
 Arrays that `numpy()` returns are read-only. They keep the file they look into mapped, so nothing else has to be kept.
 
 Objects may be used from several threads. Everything that fails raises `TesseraError`.
@@ -14,6 +15,7 @@ Objects may be used from several threads. Everything that fails raises `TesseraE
 
 from tessera._errors import FileAccessError, NotFoundError, TesseraError
 from tessera._tessera import (
+    Format,
     Leaf,
     LeafView,
     Limits,
@@ -28,6 +30,7 @@ from tessera._tessera import (
     Tensor,
     __version__,
     check,
+    formats,
     inspect,
     load,
     parse_profiles,
@@ -37,6 +40,7 @@ from tessera._tessera import (
 
 __all__ = [
     "FileAccessError",
+    "Format",
     "Leaf",
     "LeafView",
     "Limits",
@@ -53,6 +57,7 @@ __all__ = [
     "TesseraError",
     "__version__",
     "check",
+    "formats",
     "inspect",
     "load",
     "parse_profiles",

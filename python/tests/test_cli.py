@@ -68,7 +68,7 @@ def test_every_verb_has_help_with_an_example() -> None:
     overview = run("--help")
     assert overview.returncode == 0
     verbs = re.findall(r"^  (\w+) {3,}", overview.stdout, re.MULTILINE)
-    assert verbs == ["check", "inspect", "layout", "type"]
+    assert verbs == ["check", "inspect", "layout", "formats", "decode", "encode", "type"]
     for verb in verbs:
         text = run(verb, "--help").stdout
         assert f"Example:\n  tessera {verb} " in text

@@ -21,7 +21,7 @@ import tessera
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("TESSERA_PROGRAM", ROOT / "build/release/tessera"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -79,6 +79,8 @@ def test_pages_with_examples_have_some():
     assert {"text", "console"} <= kinds["docs/profiles.md"]
     assert {"text", "console", "python"} <= kinds["docs/first-type.md"]
     assert "python" in kinds["docs/python.md"]
+    assert {"text", "console", "python"} <= kinds["docs/formats.md"]
+    assert {"text", "console", "python"} <= kinds["docs/adding/format.md"]
     assert "python" in kinds["README.md"]
 
 

@@ -57,6 +57,20 @@ assert_type(profile.struct_type((2, 3), name="W", outliers=3), tessera.StructTyp
 assert_type(tessera.Profile.from_struct_type(type_, [2, 3]), tessera.Profile)
 assert_type(type_.profile(), tessera.Profile)
 assert_type(profile == type_.profile(shape=(2, 3)), bool)
+format_ = tessera.Format("int4_b32", parameters={"book": np.zeros(3)})
+assert_type(tessera.formats(), list[str])
+assert_type(tessera.Format.parse("...", file_name="f").with_block(3), tessera.Format)
+assert_type(format_.aliases, list[str])
+assert_type(format_.data, dict[str, int])
+assert_type(format_.shape, tuple[int, ...])
+assert_type(format_.bits_per_weight(), float | None)
+assert_type(format_.struct_type((2, 3), name="W"), tessera.StructType)
+assert_type(format_.profile(), tessera.Profile | None)
+assert_type(format_.decoder([2, 3], opset=13), str)
+assert_type(format_.quantize([[1.0]], weights=np.zeros(3)), tessera.StructView)
+assert_type(format_.dequantize(model.struct("v")), NDArray[Any])
+assert_type(format_.dequantize(type_.view(b"")), NDArray[Any])
+assert_type(format_.decode(b"", (2, 3)), NDArray[Any])
 try:
     pass
 except tessera.FileAccessError as e:
@@ -71,6 +85,9 @@ WRONG = [
     "tessera.Profile.parse('').struct_type()",
     "tessera.Profile.parse('').struct_type((2, 3), 'W')",
     "tessera.Profile.parse('').validate() + 1",
+    "tessera.Format(3)",
+    "tessera.Format('nf4').decode(b'')",
+    "tessera.Format('nf4').dequantize(b'')",
 ]
 STRICT = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context"]
 

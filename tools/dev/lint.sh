@@ -32,8 +32,8 @@ lint() {
   check "shellcheck" "$bin/shellcheck" "${shell[@]}"
   check "layers" "$bin/python" tools/check_layers.py
   build release
-  check "docs/schemes.md, docs/deviations.md" env TESSERA_WRITE_DOCS="$fix" build/release/tessera_formats_test \
-    --gtest_brief=1 --gtest_filter='SchemeDocs.*'
+  check "docs/schemes.md, docs/deviations.md, docs/formats.md" env TESSERA_WRITE_DOCS="$fix" \
+    build/release/tessera_formats_test --gtest_brief=1 --gtest_filter='SchemeDocs.*:FormatDocs.*'
   check "clang-tidy" "$bin/run-clang-tidy.py" -quiet -hide-progress -p build/release \
     -clang-tidy-binary "$bin/clang-tidy" "$PWD/(src|cli|bench|fuzz)/.*\.cc$"
 

@@ -100,6 +100,10 @@
   X(kProfileMetadata, "profile-metadata", kInput, "A metadata key is one that the translation needs for itself")       \
   X(kProfileShape, "profile-shape", kInput, "A profile cannot be used for this logical shape")                         \
   X(kNotAProfile, "not-a-profile", kInput, "A struct type is not the translation of a profile")                        \
+  /* Formats */                                                                                                        \
+  X(kFormatName, "format-name", kInput, "No format has that name, or two have it")                                     \
+  X(kFormatValue, "format-value", kInput, "A format's text lacks something, or holds what a format cannot have")       \
+  X(kFormatShape, "format-shape", kInput, "A format's blocks do not divide the last axis of a shape")                  \
   /* Encoding */                                                                                                       \
   X(kEncodeValue, "encode-value", kInput,                                                                              \
     "A value or weight cannot be encoded: NaN or infinite, or a negative weight")                                      \

@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "tessera/formats/scheme.h"
-#include "tessera/formats/testing/scheme_report.h"
 #include "tessera/quant/profile_text.h"
+#include "tessera/quant/profile_walk.h"
 #include "tessera/quant/testing/random_profile.h"
 #include "tessera/types/function_check.h"
 #include "tessera/types/notation.h"

@@ -1,11 +1,15 @@
 #include "tessera/jobs/source.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "tessera/formats/catalog.h"
+#include "tessera/jobs/format_files.h"
 #include "tessera/jobs/npy.h"
 #include "tessera/quant/profile_text.h"
 #include "tessera/quant/translate.h"
@@ -13,7 +17,7 @@
 namespace tessera {
 namespace {
 
-Result<void> Bind(const std::string& assignment, NotationOptions* options) {
+Result<void> Bind(const std::string& assignment, std::map<std::string, ParameterValue, std::less<>>* parameters) {
   size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0) {
     return Fail(ErrorCode::kArgument, "--set " + assignment, "is not an assignment", "NAME=LITERAL or NAME=@file.npy");
@@ -21,7 +25,7 @@ Result<void> Bind(const std::string& assignment, NotationOptions* options) {
   std::string name = assignment.substr(0, equals);
   std::string value = assignment.substr(equals + 1);
   if (value.starts_with('@')) {
-    TESSERA_ASSIGN(options->parameters[name], LoadNpy(value.substr(1)));
+    TESSERA_ASSIGN((*parameters)[name], LoadNpy(value.substr(1)));
     return {};
   }
   if (value.empty()) {
@@ -31,9 +35,9 @@ Result<void> Bind(const std::string& assignment, NotationOptions* options) {
   int64_t number = 0;
   auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error == std::errc() && end == value.data() + value.size())
-    options->parameters[name] = number;
+    (*parameters)[name] = number;
   else
-    options->parameters[name] = value;
+    (*parameters)[name] = value;
   return {};
 }
 
@@ -57,28 +61,70 @@ Error Source::At(Error error) const {
 Result<Source> OpenSource(const std::filesystem::path& path, const SourceOptions& options) {
   Source source;
   source.path = path;
-  TESSERA_ASSIGN(source.file, MappedFile::Open(path));
-  if (!LooksLikeText(source.file->bytes()))
-    source.kind = Source::Kind::kModel;
-  else if (IsProfileText(source.text()))
-    source.kind = Source::Kind::kProfileText;
+  TESSERA_ASSIGN(const std::vector<Format> own, LoadFormatFiles(options.format_files, options.limits));
+  const bool may_be_name = path.string().find('/') == std::string::npos;
+  Result<Format> named = may_be_name ? FindFormat(path.string(), own)
+                                     : Result<Format>(Fail(ErrorCode::kFormatName, path.string(), "is a path"));
+  if (named) {
+    source.kind = Source::Kind::kFormat;
+    source.format = *std::move(named);
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) {
+      source.note = fmt::format("{} is the format of that name; ./{} is the file", path.string(), path.string());
+    }
+  } else {
+    Result<std::shared_ptr<const MappedFile>> file = MappedFile::Open(path);
+    if (!file) {
+      Error error = std::move(file).error();
+      // A name without an ending is more likely that of a format.
+      if (error.code == ErrorCode::kFileOpen && may_be_name) {
+        error.what += ", and no format goes by that name";
+        error.fix = named.error().fix;
+      }
+      return tl::unexpected<Error>(std::move(error));
+    }
+    source.file = *std::move(file);
+    if (!LooksLikeText(source.file->bytes())) {
+      source.kind = Source::Kind::kModel;
+    } else if (IsProfileText(source.text())) {
+      source.kind = Source::Kind::kProfileText;
+    } else if (IsFormatText(source.text())) {
+      source.kind = Source::Kind::kFormat;
+      TESSERA_ASSIGN(source.format, ParseFormat(source.text(), options.limits, path.string()));
+    }
+  }
   source.notation.limits = options.limits;
   source.notation.file_name = path.string();
   if (!options.shape.empty()) {
-    Result<std::vector<int64_t>> shape = ParseShapeText(options.shape);
-    if (!shape) {
-      Error error = std::move(shape).error();
-      error.where = "--shape " + error.where;
-      return tl::unexpected<Error>(std::move(error));
-    }
-    source.notation.shape = *std::move(shape);
+    TESSERA_ASSIGN(source.notation.shape, ParseShapeOption(options.shape));
   }
   if (source.kind == Source::Kind::kModel && !options.assignments.empty()) {
     return Fail(ErrorCode::kArgument, "--set " + options.assignments.front(),
                 path.string() + " is a model, whose types have no template parameters", "a text, or no --set");
   }
-  for (const std::string& assignment : options.assignments) TESSERA_TRY(Bind(assignment, &source.notation));
+  TESSERA_TRY(BindAssignments(options.assignments, &source.notation.parameters));
   return source;
+}
+
+DeclareOptions Source::declare() const {
+  DeclareOptions options;
+  options.parameters = notation.parameters;
+  options.limits = notation.limits;
+  return options;
+}
+
+Result<void> BindAssignments(std::span<const std::string> assignments,
+                             std::map<std::string, ParameterValue, std::less<>>* parameters) {
+  for (const std::string& assignment : assignments) TESSERA_TRY(Bind(assignment, parameters));
+  return {};
+}
+
+Result<std::vector<int64_t>> ParseShapeOption(const std::string& text) {
+  Result<std::vector<int64_t>> shape = ParseShapeText(text);
+  if (shape) return shape;
+  Error error = std::move(shape).error();
+  error.where = "--shape " + error.where;
+  return tl::unexpected<Error>(std::move(error));
 }
 
 std::string DeclarationName(const std::filesystem::path& path) {

@@ -51,13 +51,20 @@ std::string WithNewLine(std::string text) { return text.ends_with('\n') ? text :
 }  // namespace
 
 std::optional<std::string> TypeReport(const std::filesystem::path& path, TypeForm form,
-                                      const TypeReportOptions& options, Problems* problems) {
+                                      const TypeReportOptions& options, Problems* problems, std::string* note) {
   auto refuse = [&](Error error) {
     problems->Add(std::move(error));
     return std::nullopt;
   };
   Result<Source> source = OpenSource(path, options.source);
   if (!source) return refuse(std::move(source).error());
+  if (note != nullptr) *note = source->note;
+  if (form == TypeForm::kProfile && source->kind == Source::Kind::kFormat && !source->notation.shape &&
+      options.type.empty() && options.translation.name.empty() && !options.translation.outliers) {
+    Result<Profile> profile = FormatProfile(*source->format, std::nullopt, source->declare());
+    if (!profile) return refuse(std::move(profile).error());
+    return WithNewLine(PrintProfile(*profile));
+  }
   if (form == TypeForm::kProfile && source->kind == Source::Kind::kProfileText && !source->notation.shape) {
     if (!options.type.empty() || !options.translation.name.empty() || options.translation.outliers) {
       return refuse({ErrorCode::kArgument, path.string(), "--type, --name and --outliers are for struct types",

@@ -1,4 +1,5 @@
-// The verbs `type` and `layout`: what a file of profiles or struct types declares, in one of several forms.
+// The verbs `type` and `layout`: what a format, or a file of profiles or struct types, declares, in one of several
+// forms.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +28,11 @@ struct TypeReportOptions {
   std::string type;  // only this declaration; "" for those that no other refers to
 };
 
+// `path` is a file or the name of a format. `note`, where it is given, gets what the user should know besides.
 // Text that ends in a new line; nullopt when something was reported. Struct types that are no translation of a profile
 // are an error for kProfile; kJson says why instead of the profile.
 std::optional<std::string> TypeReport(const std::filesystem::path& path, TypeForm form,
-                                      const TypeReportOptions& options, Problems* problems);
+                                      const TypeReportOptions& options, Problems* problems,
+                                      std::string* note = nullptr);
 
 }  // namespace tessera

@@ -27,6 +27,26 @@ Result<Declared> DeclaredIn(const Source& source) {
   return Declared{*std::move(types), {}};
 }
 
+Result<Declared> DeclaredBy(const Source& source, const TranslationOptions& options) {
+  if (!source.notation.shape) {
+    return tl::unexpected<Error>(
+        source.At({ErrorCode::kArgument, "", "a format becomes a struct type for a logical shape, and none is given",
+                   "--shape 4096x4096"}));
+  }
+  DeclareOptions declare = source.declare();
+  declare.name = options.name;
+  declare.outliers = options.outliers;
+  Result<FormatTypes> types = DeclareFormat(*source.format, *source.notation.shape, declare);
+  if (!types) {
+    Error error = std::move(types).error();
+    if (error.code == ErrorCode::kUnbound) error.fix = "--set NAME=@file.npy for data that belongs to a model";
+    return tl::unexpected<Error>(std::move(error));
+  }
+  Declared declared{std::move(types->types), {}};
+  if (types->profile) declared.profiles.push_back(*std::move(types->profile));
+  return declared;
+}
+
 std::optional<Declared> TranslatedFrom(const Source& source, const TranslationOptions& options, Problems* problems) {
   std::optional<ProfileSource> loaded = LoadProfiles(source, problems);
   if (!loaded) return std::nullopt;
@@ -78,7 +98,8 @@ std::vector<StructType> TypeSource::Declarations(const std::vector<size_t>& indi
 std::optional<TypeSource> LoadTypes(const Source& source, const TranslationOptions& options, Problems* problems) {
   const size_t before = problems->count();
   const Limits& limits = source.notation.limits;
-  if (source.kind != Source::Kind::kProfileText && (!options.name.empty() || options.outliers)) {
+  if ((source.kind == Source::Kind::kTypeText || source.kind == Source::Kind::kModel) &&
+      (!options.name.empty() || options.outliers)) {
     problems->Add(source.At({ErrorCode::kArgument, "", "holds struct types, and --name and --outliers are for profiles",
                              "a text that begins with QuantizationProto"}));
     return std::nullopt;
@@ -100,7 +121,7 @@ std::optional<TypeSource> LoadTypes(const Source& source, const TranslationOptio
     if (source.kind == Source::Kind::kProfileText) {
       declared = TranslatedFrom(source, options, problems);
     } else {
-      Result<Declared> read = DeclaredIn(source);
+      Result<Declared> read = source.kind == Source::Kind::kFormat ? DeclaredBy(source, options) : DeclaredIn(source);
       if (read)
         declared = *std::move(read);
       else

@@ -457,6 +457,23 @@ TEST(ProfileText, NumbersWithoutAValueAreListed) {
   EXPECT_THAT(*profiles, ElementsAre(Profile{.kind = TilingProfile{.tile_shape = {4, 32}, .elem_quant = {tile}}}));
 }
 
+TEST(ProfileText, ShapeIsAList) {
+  NotationOptions options;
+  options.shape = {{4, 6}};
+  const ProfileText text = ParseAll(
+      "QuantizationProto { tiling: TilingQuantizationProto { tile_shape: shape, axes: [0, 1] } }"
+      "QuantizationProto { tiling: TilingQuantizationProto { tile_shape: [2, shape, cols], perm: shape } }",
+      options);
+  ASSERT_EQ(text.profiles.size(), 2u);
+  EXPECT_THAT(std::get<TilingProfile>(text.profiles[0].kind).tile_shape, ElementsAre(4, 6));
+  EXPECT_THAT(std::get<TilingProfile>(text.profiles[1].kind).tile_shape, ElementsAre(2, 4, 6, 6));
+  EXPECT_THAT(std::get<TilingProfile>(text.profiles[1].kind).perm, ElementsAre(4, 6));
+  options.shape = {{int64_t{1} << 40}};
+  auto large = ParseProfiles("QuantizationProto { tiling: TilingQuantizationProto { axes: shape } }", options);
+  ASSERT_FALSE(large);
+  EXPECT_THAT(large.error().Format(), HasSubstr("axes is 1099511627776"));
+}
+
 TEST(ProfileText, EnumeratorsFromParameters) {
   NotationOptions options;
   options.parameters = {{"t", std::string("INT4")}, {"n", int64_t{22}}, {"r", std::string("PLAIN")}};

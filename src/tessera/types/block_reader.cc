@@ -29,7 +29,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string OneOf(std::string_view name, std::string_view names) {
+std::string_view Nearest(std::string_view name, std::string_view names) {
   std::string_view nearest;
   size_t least = kNear + 1;
   for (size_t start = 0; start < names.size();) {
@@ -43,6 +43,11 @@ std::string OneOf(std::string_view name, std::string_view names) {
     }
     start = end + 2;
   }
+  return nearest;
+}
+
+std::string OneOf(std::string_view name, std::string_view names) {
+  const std::string_view nearest = Nearest(name, names);
   return nearest.empty() ? fmt::format("one of: {}", names)
                          : fmt::format("did you mean '{}'? one of: {}", nearest, names);
 }

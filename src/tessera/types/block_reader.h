@@ -15,6 +15,9 @@
 
 namespace tessera {
 
+// The one of `names` that `name` is two edits or fewer away from; empty if there is none. `names` are separated by ",
+// ".
+std::string_view Nearest(std::string_view name, std::string_view names);
 // What would be right in place of `name`: `one of: a, b, c`, and before that the one that it is two edits or fewer away
 // from. `names` are separated by ", ".
 std::string OneOf(std::string_view name, std::string_view names);

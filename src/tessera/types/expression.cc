@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "tessera/base/checked.h"
+#include "tessera/types/constant_text.h"
+#include "tessera/types/element_value.h"
 
 namespace tessera {
 namespace {
@@ -168,14 +170,21 @@ Result<void> ParameterScope::CheckShape() const {
 
 const ParameterValue* ParameterScope::Find(std::string_view name) {
   if (auto bound = options_.parameters.find(name); bound != options_.parameters.end()) return &bound->second;
-  if (!options_.shape || (name != "elements" && name != "rows" && name != "cols")) return nullptr;
+  if (!options_.shape || (name != "shape" && name != "elements" && name != "rows" && name != "cols")) return nullptr;
   if (from_shape_.empty()) {
     int64_t elements = 1;
     for (int64_t dim : *options_.shape) elements *= dim;
     const int64_t cols = options_.shape->empty() ? 1 : options_.shape->back();
     int64_t rows = 1;
     for (size_t i = 0; i + 1 < options_.shape->size(); ++i) rows *= (*options_.shape)[i];
-    from_shape_ = {{"elements", elements}, {"rows", rows}, {"cols", cols}};
+    Constant list;
+    list.type = ElementType::kInt64;
+    list.dims = {static_cast<int64_t>(options_.shape->size())};
+    list.bytes.resize(options_.shape->size() * sizeof(int64_t));
+    for (size_t i = 0; i < options_.shape->size(); ++i) {
+      StoreCode(list.bytes, list.type, i, static_cast<uint64_t>((*options_.shape)[i]));
+    }
+    from_shape_ = {{"elements", elements}, {"rows", rows}, {"cols", cols}, {"shape", std::move(list)}};
   }
   auto value = from_shape_.find(name);
   return value == from_shape_.end() ? nullptr : &value->second;
@@ -202,7 +211,33 @@ tl::unexpected<Error> FailUnbound(std::span<const UnboundParameter> unbound) {
   }
   return Fail(ErrorCode::kUnbound, "",
               fmt::format("{} parameter{} without a value: {}", unbound.size(), unbound.size() == 1 ? "" : "s", list),
-              "--set NAME=VALUE, --set NAME=@file.npy for data; --shape gives elements, rows and cols");
+              "--set NAME=VALUE, --set NAME=@file.npy for data; --shape gives shape, elements, rows and cols");
+}
+
+Result<std::optional<std::vector<int64_t>>> TakeIntegerList(Lexer* lexer, ParameterScope* parameters) {
+  const Token name = lexer->peek();
+  if (name.kind != TokenKind::kIdentifier) return std::nullopt;
+  const ParameterValue* value = parameters->Find(name.text);
+  const Constant* data = value == nullptr ? nullptr : std::get_if<Constant>(value);
+  if (data == nullptr) return std::nullopt;
+  const ElementKind kind = Info(data->type).kind;
+  std::optional<std::vector<int64_t>> list;
+  if (data->dims.size() == 1 && HasWholeData(*data) &&
+      (kind == ElementKind::kUnsigned || kind == ElementKind::kSigned)) {
+    list.emplace();
+    for (int64_t i = 0; i < data->dims[0] && list; ++i) {
+      list->push_back(DecodeInteger(data->type, LoadCode(data->bytes, data->type, static_cast<uint64_t>(i))));
+      if (kind == ElementKind::kUnsigned && list->back() < 0) list.reset();  // beyond INT64
+    }
+  }
+  if (!list) {
+    return lexer->ErrorAt(
+        name, ErrorCode::kParameterData,
+        fmt::format("{} is bound to {}[{}]", Quoted(name.text), Name(data->type), fmt::join(data->dims, ", ")),
+        "an integer, or a list of integers below 2^63");
+  }
+  lexer->Take();
+  return list;
 }
 
 std::string IntegerText(WideInteger value) {

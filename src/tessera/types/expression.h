@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tessera/base/error.h"
 #include "tessera/types/lexer.h"
@@ -22,7 +24,7 @@ class ParameterScope {
   // Errors: kArgument where the shape has a negative dimension, or more elements than an integer parameter holds.
   Result<void> CheckShape() const;
   // REQUIRES: CheckShape() was right.
-  // The value of a parameter, or of elements, rows and cols where there is a shape. nullptr if it has none.
+  // The value of a parameter, or of shape, elements, rows and cols where there is a shape. nullptr if it has none.
   const ParameterValue* Find(std::string_view name);
 
   // Notes that a parameter has no value; `use` says what it stands for.
@@ -45,6 +47,10 @@ tl::unexpected<Error> FailUnbound(std::span<const UnboundParameter> unbound);
 __extension__ using WideInteger = __int128;
 // Decimal. REQUIRES: -2^63 <= value < 2^64, as all results of ParseExpression are.
 std::string IntegerText(WideInteger value);
+
+// Where a list of integers is read: takes the next token if it is a parameter bound to such a list, as `shape` is, and
+// returns the list. nullopt where something else begins. Errors: kParameterData for a parameter bound to other data.
+Result<std::optional<std::vector<int64_t>>> TakeIntegerList(Lexer* lexer, ParameterScope* parameters);
 
 // Parses and evaluates an expression; an unbound parameter makes the whole expression 0.
 // Errors: kSyntax, kExpression, kParameterData.

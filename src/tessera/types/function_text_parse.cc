@@ -238,8 +238,9 @@ class FunctionParser {
       } else if (IsSymbol()) {
         shape.emplace_back(std::string(lexer_.Take().text));
       } else {
-        TESSERA_ASSIGN(int64_t number, Dim());
-        shape.emplace_back(number);
+        std::vector<int64_t> dims;
+        TESSERA_TRY(Dims(&dims));
+        shape.insert(shape.end(), dims.begin(), dims.end());
       }
       TESSERA_TRY(Separator("]"));
     }
@@ -252,6 +253,18 @@ class FunctionParser {
     Lexer ahead = lexer_;
     ahead.Take();
     return ahead.peek().Is(",") || ahead.peek().Is("]");
+  }
+
+  // One dimension, or all of a list such as `shape`.
+  Result<void> Dims(std::vector<int64_t>* dims) {
+    TESSERA_ASSIGN(const std::optional<std::vector<int64_t>> list, TakeIntegerList(&lexer_, &parameters_));
+    if (list) {
+      dims->insert(dims->end(), list->begin(), list->end());
+      return {};
+    }
+    TESSERA_ASSIGN(const int64_t dim, Dim());
+    dims->push_back(dim);
+    return {};
   }
 
   Result<int64_t> Dim() {
@@ -350,6 +363,19 @@ class FunctionParser {
   Result<void> AttributeValue(const std::string& type, Value* value) {
     const Token first = lexer_.peek();
     if (first.Is("[")) return AttributeList(type, value);
+    if (type.empty() || type == "ints") {
+      TESSERA_ASSIGN(std::optional<std::vector<int64_t>> list, TakeIntegerList(&lexer_, &parameters_));
+      if (list) {
+        *value = *std::move(list);
+        return {};
+      }
+    }
+    if (type == "ints" && first.kind == TokenKind::kIdentifier && parameters_.Find(first.text) == nullptr &&
+        !IsLiteralName(first.text)) {
+      parameters_.NoteUnbound(lexer_.Take(), "a list of integers");
+      *value = std::vector<int64_t>();
+      return {};
+    }
     TESSERA_ASSIGN(*value, Single());
     if (type == "float" && std::holds_alternative<int64_t>(*value))
       *value = static_cast<float>(std::get<int64_t>(*value));
@@ -365,8 +391,13 @@ class FunctionParser {
     const Token open = lexer_.Take();
     std::vector<Value> items;
     while (!lexer_.TakeIf("]")) {
-      TESSERA_ASSIGN(Value item, Single());
-      items.push_back(std::move(item));
+      TESSERA_ASSIGN(const std::optional<std::vector<int64_t>> bound, TakeIntegerList(&lexer_, &parameters_));
+      if (bound) {
+        items.insert(items.end(), bound->begin(), bound->end());
+      } else {
+        TESSERA_ASSIGN(Value item, Single());
+        items.push_back(std::move(item));
+      }
       TESSERA_TRY(Separator("]"));
     }
     bool any_float =
@@ -470,8 +501,7 @@ class FunctionParser {
     TESSERA_ASSIGN(constant.type, TypeKeyword());
     if (lexer_.TakeIf("[")) {
       while (!lexer_.TakeIf("]")) {
-        TESSERA_ASSIGN(int64_t dim, Dim());
-        constant.dims.push_back(dim);
+        TESSERA_TRY(Dims(&constant.dims));
         TESSERA_TRY(Separator("]"));
       }
     }

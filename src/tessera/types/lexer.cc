@@ -95,6 +95,7 @@ bool Lexer::SkipBlanks() {
 }
 
 void Lexer::Advance() {
+  taken_end_ = at_;
   bool closed = SkipBlanks();
   next_ = Token();
   next_.line = line_;

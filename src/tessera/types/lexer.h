@@ -40,6 +40,8 @@ class Lexer {
 
   const Token& peek() const { return next_; }
   Token Take();
+  // Where the last token that was taken ends, in bytes of the text.
+  size_t taken_end() const { return taken_end_; }
   bool TakeIf(std::string_view symbol);
 
   // An error at a token: `file:line:column`.
@@ -59,6 +61,7 @@ class Lexer {
   std::string_view text_;
   std::string file_name_;
   size_t at_ = 0;
+  size_t taken_end_ = 0;
   size_t line_start_ = 0;
   uint32_t line_ = 1;
   Token next_;

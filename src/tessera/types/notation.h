@@ -23,8 +23,8 @@ using ParameterValue = std::variant<int64_t, Constant, std::string>;
 
 struct NotationOptions {
   std::map<std::string, ParameterValue, std::less<>> parameters;
-  // The logical shape; binds `elements` (product of all), `cols` (the last) and `rows` (product of the others), which
-  // a parameter of the same name overrides.
+  // The logical shape; binds `shape` (the list of its dimensions), `elements` (product of all), `cols` (the last) and
+  // `rows` (product of the others), which a parameter of the same name overrides.
   std::optional<std::vector<int64_t>> shape;
   Limits limits;
   std::string file_name;  // for error positions, `file:line:column`

@@ -302,8 +302,17 @@ class NotationParser : private BlockReader {
 
   // ---- numbers
 
+  // One dimension, or all of a list such as `shape`.
   Result<void> ReadDimension(std::vector<uint64_t>* dims) {
     const Token at = lexer_.peek();
+    TESSERA_ASSIGN(const std::optional<std::vector<int64_t>> list, TakeIntegerList(&lexer_, &parameters_));
+    if (list) {
+      for (int64_t dim : *list) {
+        if (dim < 0) return lexer_.ErrorAt(at, ErrorCode::kExpression, "a dimension is negative", "0 or more");
+        dims->push_back(static_cast<uint64_t>(dim));
+      }
+      return {};
+    }
     TESSERA_ASSIGN(WideInteger value, ParseExpression(&lexer_, &parameters_, "a dimension"));
     if (value < 0) return lexer_.ErrorAt(at, ErrorCode::kExpression, "a dimension is negative", "0 or more");
     dims->push_back(static_cast<uint64_t>(value));
@@ -353,6 +362,11 @@ class NotationParser : private BlockReader {
     if (!lexer_.peek().Is("[")) return lexer_.Expected("'[' and the dimensions");
     TESSERA_TRY(OneOrList([&]() -> Result<void> {
       const Token at = lexer_.peek();
+      TESSERA_ASSIGN(const std::optional<std::vector<int64_t>> list, TakeIntegerList(&lexer_, &parameters_));
+      if (list) {
+        constant.dims.insert(constant.dims.end(), list->begin(), list->end());
+        return {};
+      }
       TESSERA_ASSIGN(WideInteger dim, ParseExpression(&lexer_, &parameters_, "a dimension"));
       if (dim > INT64_MAX)
         return lexer_.ErrorAt(at, ErrorCode::kExpression, "the dimension does not fit into 63 bits", "a smaller one");

@@ -283,6 +283,111 @@ TEST(Notation, ShapeAndParametersReachTheDecoder) {
   EXPECT_THAT(names, ElementsAre("cols", "elements", "eps", "rows"));
 }
 
+TEST(Notation, ShapeIsAListWhereListsStand) {
+  NotationOptions options;
+  options.shape = {{4, 6, 64}};
+  using Dims = std::vector<uint64_t>;
+  auto dims = [&](const std::string& part) {
+    return std::get<ArrayType>(ParsePart("array(UINT8, " + part + ")", options).kind).dims;
+  };
+  EXPECT_EQ(dims("dimensions=shape"), (Dims{4, 6, 64}));
+  EXPECT_EQ(dims("dimension=shape"), (Dims{4, 6, 64}));
+  EXPECT_EQ(dims("dimensions=[2, shape, rows]"), (Dims{2, 4, 6, 64, 24}));
+  EXPECT_EQ(std::get<BitPackingType>(ParsePart("bit_packing(dimensions=shape, components=[a:1])", options).kind).dims,
+            (Dims{4, 6, 64}));
+  const Field list = ParseField("name: \"s\", constant: tensor(INT64, [3], shape)", options);
+  EXPECT_EQ(std::get<Constant>(list.content).bytes[8], 6);
+  options.shape = {{2, 3}};
+  const Field ones = ParseField("name: \"s\", constant: tensor(INT8, [shape], [1, 2, 3, 4, 5, 6])", options);
+  EXPECT_EQ(std::get<Constant>(ones.content).dims, (std::vector<int64_t>{2, 3}));
+
+  const std::string text =
+      "StructTypeProto { decoder: FunctionProto { d (x) => (Y) <float[shape] Y, float[1, shape, ?] Z> { Y = Op <a: "
+      "ints "
+      "= shape, b = shape, c = [1, shape, cols], d: tensor = int64[2] {shape}, e: tensor = uint8[shape] {1, 2, 3, 4, "
+      "5, "
+      "6}> (x) } } }";
+  const Function function = *ParseOne(text, options).decoder;
+  EXPECT_EQ(*function.value_infos[0].shape, (std::vector<Dimension>{int64_t{2}, int64_t{3}}));
+  EXPECT_EQ(*function.value_infos[1].shape,
+            (std::vector<Dimension>{int64_t{1}, int64_t{2}, int64_t{3}, std::monostate()}));
+  using Ints = std::vector<int64_t>;
+  const std::vector<Attribute>& attributes = function.nodes[0].attributes;
+  EXPECT_EQ(std::get<Ints>(attributes[0].value), (Ints{2, 3}));
+  EXPECT_EQ(std::get<Ints>(attributes[1].value), (Ints{2, 3}));
+  EXPECT_EQ(std::get<Ints>(attributes[2].value), (Ints{1, 2, 3, 3}));
+  EXPECT_EQ(std::get<Constant>(attributes[3].value).bytes[8], 3);
+  EXPECT_EQ(std::get<Constant>(attributes[4].value).dims, (Ints{2, 3}));
+
+  // A scalar's is empty; a value of no dimensions is one of known rank.
+  options.shape = std::vector<int64_t>();
+  const Function scalar = *ParseOne(
+                               "StructTypeProto { decoder: FunctionProto { d (x) => (Y) <float[shape] Y> { Y = Op <a: "
+                               "ints = shape> (x) } } }",
+                               options)
+                               .decoder;
+  EXPECT_EQ(*scalar.value_infos[0].shape, std::vector<Dimension>());
+  EXPECT_EQ(std::get<Ints>(scalar.nodes[0].attributes[0].value), Ints());
+}
+
+TEST(Notation, OtherListsOfIntegersStandThereToo) {
+  NotationOptions options;
+  Constant list;
+  list.type = ElementType::kUint16;
+  list.dims = {2};
+  list.bytes = {5, 0, 0, 1};
+  options.parameters["tile"] = list;
+  options.parameters["shape"] = int64_t{7};  // goes before the list of the shape
+  options.shape = {{3, 4}};
+  auto part = ParsePart("array(UINT8, dimensions=[tile, shape])", options);
+  EXPECT_EQ(std::get<ArrayType>(part.kind).dims, (std::vector<uint64_t>{5, 256, 7}));
+}
+
+TEST(Notation, ListsStandNowhereElse) {
+  NotationOptions options;
+  options.shape = {{2, 3}};
+  Constant data;
+  data.type = ElementType::kFloat;
+  data.dims = {2};
+  data.bytes.resize(8);
+  options.parameters["floats"] = data;
+  data.type = ElementType::kUint64;
+  data.dims = {1};
+  data.bytes = {0, 0, 0, 0, 0, 0, 0, 0x80};
+  options.parameters["large"] = data;
+  data.type = ElementType::kInt32;
+  data.dims = {2, 1};
+  options.parameters["matrix"] = data;
+  data.dims = {2};
+  data.bytes = {1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF};
+  options.parameters["negative"] = data;
+  for (const auto& [part, message] : std::map<std::string, std::string>{
+           {"array(INT8, dimension=shape*2)", "expected ',', found '*'"},
+           {"array(INT8, dimension=2*shape)", "'shape' is bound to data"},
+           {"bit_packing(dimension=1, components=[a:shape])", "'shape' is bound to data"},
+           {"array(INT8, dimensions=floats)",
+            "'floats' is bound to FLOAT[2] (an integer, or a list of integers below 2^63)"},
+           {"array(INT8, dimensions=large)", "'large' is bound to UINT64[1] ("},
+           {"array(INT8, dimensions=[matrix])", "'matrix' is bound to INT32[2, 1] ("},
+           {"array(INT8, dimensions=negative)", "a dimension is negative (0 or more)"}}) {
+    auto result = ParseNotation(WithFields("field: { name: \"a\", type: " + part + " }"), options);
+    ASSERT_FALSE(result) << part;
+    EXPECT_THAT(result.error().Format(), HasSubstr(message)) << part;
+  }
+  // Without a shape it is listed as everything that has no value.
+  auto unbound = ParseNotation(
+      "StructTypeProto { array: array(INT8, dimensions=shape) decoder: FunctionProto { d (x) => (Y) <float[shape] Y> { "
+      "Y "
+      "= Op <a: ints = dims> (x) } } }",
+      {});
+  ASSERT_TRUE(unbound) << unbound.error().Format();
+  ASSERT_EQ(unbound->unbound.size(), 2u);
+  EXPECT_EQ(unbound->unbound[0].name, "dims");
+  EXPECT_EQ(unbound->unbound[0].use, "a list of integers");
+  EXPECT_EQ(unbound->unbound[1].name, "shape");
+  EXPECT_EQ(unbound->unbound[1].use, "a dimension");
+}
+
 TEST(Notation, Expressions) {
   NotationOptions options;
   options.shape = {{1000}};
@@ -398,7 +503,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{PART("array(UINT8, dimension=ceil_div(1, 0))"), PART("array(UINT8, dimension=ceil_div(0, 1))"), "1:79",
                 ErrorCode::kExpression, "ceil_div"},
         BadText{PART("array(UINT8, dimension=data)"), PART("array(UINT8, dimension=n)"), "1:79",
-                ErrorCode::kParameterData, "bound to data"},
+                ErrorCode::kParameterData, "bound to FLOAT[4] (an integer, or a list"},
         BadText{PART("array(UINT8, dimension=literal)"), PART("array(UINT8, dimension=n)"), "1:79",
                 ErrorCode::kParameterData, "bound to '0.5'"},
         BadText{PART("array(UINT8, dimension=12x)"), PART("array(UINT8, dimension=12)"), "1:79", ErrorCode::kSyntax,

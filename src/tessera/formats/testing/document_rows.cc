@@ -1,5 +1,7 @@
 #include "tessera/formats/testing/document_rows.h"
 
+#include "tessera/formats/catalog.h"
+
 namespace tessera {
 namespace {
 
@@ -18,43 +20,63 @@ std::vector<DocumentRow> BuildRows() {
   const std::vector<DocumentBinding> paretoq = {{"ternary_block_count", "elements / 256"},
                                                 {"uint2_block_count", "elements / 128"}};
   return {
-      {.id = "int8_symmetric", .has_type = false},
-      {.id = "nf4", .bindings = {{"packed_byte_count", "elements / 2"}}},
-      {.id = "awq_int4", .bindings = blocks_of_128},
-      {.id = "q2_k", .bindings = super_blocks},
-      {.id = "q3_k", .bindings = super_blocks},
-      {.id = "q4_k", .bindings = super_blocks},
-      {.id = "q5_k", .bindings = super_blocks},
-      {.id = "q6_k", .bindings = super_blocks},
-      {.id = "mxfp4", .bindings = blocks_of_32},
-      {.id = "mxfp6_e3m2", .bindings = blocks_of_32},
-      {.id = "int8_per_channel", .bindings = values},
-      {.id = "ternary_1_58", .bindings = {{"packed_byte_count", "ceil_div(elements, 5)"}}},
-      {.id = "fp8_e4m3", .bindings = values},
-      {.id = "aqlm_2x8", .bindings = {{"vector_count", "elements / 8"}, {"aqlm_codebook_data", "codebook_data"}}},
-      {.id = "iq1_s", .bindings = {{"block_count", "elements / 256"}, {"iq1_s_e8_codebook", "codebook_data"}}},
-      // The ratio of 0.01 is written in the scheme.
+      {.id = "int8_symmetric", .example = "01_int8_symmetric", .has_type = false},
+      {.id = "int4_symmetric", .example = "02_int4_symmetric"},
+      {.id = "int4_asymmetric", .example = "03_int4_asymmetric"},
+      {.id = "nf4", .example = "04_nf4", .bindings = {{"packed_byte_count", "elements / 2"}}},
+      {.id = "awq_int4", .example = "05_awq_int4", .bindings = blocks_of_128},
+      {.id = "q2_k", .example = "06_q2_k", .bindings = super_blocks},
+      {.id = "q3_k", .example = "07_q3_k", .bindings = super_blocks},
+      {.id = "q4_k", .example = "08_q4_k", .bindings = super_blocks},
+      {.id = "q5_k", .example = "09_q5_k", .bindings = super_blocks},
+      {.id = "q6_k", .example = "10_q6_k", .bindings = super_blocks},
+      {.id = "mxfp4", .example = "11_mxfp4", .bindings = blocks_of_32},
+      {.id = "mxfp6_e3m2", .example = "12_mxfp6_e3m2", .bindings = blocks_of_32},
+      {.id = "fp6_llm", .example = "13_fp6_llm"},
+      {.id = "int8_per_channel", .example = "14_int8_per_channel", .bindings = values},
+      {.id = "ternary_1_58",
+       .example = "15_1_58_bit_ternary",
+       .bindings = {{"packed_byte_count", "ceil_div(elements, 5)"}}},
+      {.id = "fp8_e4m3", .example = "16_fp8_e4m3", .bindings = values},
+      {.id = "aqlm_2x8",
+       .example = "17_aqlm_2_8",
+       .bindings = {{"vector_count", "elements / 8"}, {"aqlm_codebook_data", "codebook_data"}}},
+      {.id = "iq1_s",
+       .example = "18_iq1_s",
+       .bindings = {{"block_count", "elements / 256"}, {"iq1_s_e8_codebook", "codebook_data"}}},
+      // The ratio of 0.01 is written in the profile.
       {.id = "spqr",
+       .example = "19_spqr",
        .bindings = {{"dense_block_count", "elements / 16"}, {"outlier_count", "ceil_div(elements, 100)"}}},
-      {.id = "quip_sharp", .bindings = {{"vector_count", "elements / 8"}, {"quip_sharp_codebook", "codebook_data"}}},
-      {.id = "exl2_a", .bindings = exl2},
-      {.id = "exl2_b", .bindings = exl2, .profile = 1},
-      {.id = "log4", .bindings = {{"N", "elements"}, {"sign_byte_count", "ceil_div(elements, 8)"}}},
-      {.id = "custom", .bindings = values},
-      {.id = "stq1_0", .bindings = {{"block_count", "elements / 256"}, {"stq1_0_codebook", "codebook_data"}}},
-      {.id = "column_major", .bindings = {{"M", "rows"}, {"N", "cols"}}},
-      {.id = "tq1_0", .bindings = blocks_of_256},
-      {.id = "tq2_0", .bindings = blocks_of_256},
-      {.id = "bitnet_b1_58", .bindings = blocks_of_256},
-      {.id = "paretoq_ternary", .bindings = paretoq},
-      {.id = "paretoq_uint2", .bindings = paretoq, .profile = 1},
-      {.id = "tequila", .bindings = blocks_of_256},
-      {.id = "eetq", .bindings = values},
-      {.id = "exl3", .bindings = blocks_of_128},
-      {.id = "hqq", .bindings = blocks_of_64},
-      {.id = "nvfp4", .bindings = blocks_of_16},
-      {.id = "quarot", .bindings = blocks_of_128},
-      {.id = "smoothquant", .bindings = {{"N", "elements"}, {"smooth_factors", "rotation_matrix_0"}}},
+      {.id = "quip_sharp",
+       .example = "20_quip",
+       .bindings = {{"vector_count", "elements / 8"}, {"quip_sharp_codebook", "codebook_data"}}},
+      {.id = "exl2_a", .example = "21_exl2", .bindings = exl2},
+      {.id = "exl2_b", .example = "21_exl2", .bindings = exl2, .profile = 1},
+      {.id = "log4",
+       .example = "22_log_quantization",
+       .bindings = {{"N", "elements"}, {"sign_byte_count", "ceil_div(elements, 8)"}}},
+      {.id = "custom", .example = "23_custom", .bindings = values},
+      {.id = "matmulnbits_int4", .example = "24_matmulnbits_int4"},
+      {.id = "block_tiled_floats", .example = "25_block_tiled_floats"},
+      {.id = "stq1_0",
+       .example = "26_stq1_0",
+       .bindings = {{"block_count", "elements / 256"}, {"stq1_0_codebook", "codebook_data"}}},
+      {.id = "column_major", .example = "27_column_major_layout", .bindings = {{"M", "rows"}, {"N", "cols"}}},
+      {.id = "tq1_0", .example = "28_tq1_0", .bindings = blocks_of_256},
+      {.id = "tq2_0", .example = "29_tq2_0", .bindings = blocks_of_256},
+      {.id = "bitnet_b1_58", .example = "30_bitnet_b1_58", .bindings = blocks_of_256},
+      {.id = "paretoq_ternary", .example = "31_paretoq", .bindings = paretoq},
+      {.id = "paretoq_uint2", .example = "31_paretoq", .bindings = paretoq, .profile = 1},
+      {.id = "tequila", .example = "32_tequila", .bindings = blocks_of_256},
+      {.id = "eetq", .example = "33_eetq", .bindings = values},
+      {.id = "exl3", .example = "34_exl3", .bindings = blocks_of_128},
+      {.id = "hqq", .example = "35_hqq", .bindings = blocks_of_64},
+      {.id = "nvfp4", .example = "36_nvfp4", .bindings = blocks_of_16},
+      {.id = "quarot", .example = "37_quarot", .bindings = blocks_of_128},
+      {.id = "smoothquant",
+       .example = "38_smoothquant",
+       .bindings = {{"N", "elements"}, {"smooth_factors", "rotation_matrix_0"}}},
   };
 }
 
@@ -122,12 +144,21 @@ std::span<const DocumentRow> DocumentRows() {
   return rows;
 }
 
-const DocumentRow& FindDocumentRow(std::string_view id) {
-  static const DocumentRow none = {};
+const DocumentRow* FindDocumentRow(std::string_view id) {
   for (const DocumentRow& row : DocumentRows()) {
-    if (row.id == id) return row;
+    if (row.id == id) return &row;
   }
-  return none;
+  return nullptr;
+}
+
+std::string SketchName(const DocumentRow& row) { return "sketch." + std::string(row.id); }
+
+const Format* SketchOf(const DocumentRow& row) {
+  const std::string name = SketchName(row);
+  for (const Format& format : AllFormats()) {
+    if (format.name == name) return &format;
+  }
+  return nullptr;
 }
 
 std::span<const DifferenceReason> DifferenceReasons() {

@@ -17,9 +17,9 @@ constexpr std::string_view kEnd = "<!-- schemes: end -->\n";
 
 constexpr std::string_view kHeader = R"(# Schemes
 
-The quantization schemes that the founding document describes, as rows of one table
-(`src/tessera/formats/schemes`). This page is written by the test that checks them: a row that changes without it fails
-the tests, and `./dev lint --fix` writes it anew.
+The quantization schemes that the founding document describes, taken literally: the formats `sketch.*` of the
+[catalogue](formats.md). This page is written by the test that checks them: a file that changes without it fails the
+tests, and `./dev lint --fix` writes it anew.
 
 * *profile parsed*: our text and the document's are read, and printed and read again they are the same.
 * *translated*: profile and shape give declarations that the checker of types accepts.
@@ -69,28 +69,29 @@ std::string EqualCell(const SchemeReport::Document& document) {
 }
 
 std::vector<std::string> Cells(const SchemeReport& report, std::span<const Deviation> deviations) {
-  const Scheme& scheme = *report.scheme;
+  const Format& format = *report.format;
   uint64_t values = 1;
-  for (int64_t dim : scheme.shape) values *= static_cast<uint64_t>(dim);
+  for (int64_t dim : format.ExampleShape()) values *= static_cast<uint64_t>(dim);
   std::string equal;
   std::string recovered;
   std::string count;
   if (report.document) {
     equal = EqualCell(*report.document);
     recovered = report.document->has_type ? YesOrNo(report.document->type_recovered) : "has none";
-    const auto lines = std::count_if(deviations.begin(), deviations.end(),
-                                     [&](const Deviation& deviation) { return MentionsScheme(deviation, scheme.id); });
-    count = lines == 0 ? "0" : fmt::format("[{}](deviations.md#{})", lines, scheme.id);
+    const auto lines = std::count_if(deviations.begin(), deviations.end(), [&](const Deviation& deviation) {
+      return MentionsScheme(deviation, report.row->id);
+    });
+    count = lines == 0 ? "0" : fmt::format("[{}](deviations.md#{})", lines, format.name);
   }
-  return {fmt::format("`{}`", scheme.id),
-          std::string(scheme.title),
+  return {fmt::format("`{}`", format.name),
+          format.title,
           YesOrNo(report.parsed),
           YesOrNo(report.translated),
           equal,
           YesOrNo(report.inverse),
           recovered,
           count,
-          fmt::format("{}", fmt::join(scheme.shape, "x")),
+          fmt::format("{}", fmt::join(format.ExampleShape(), "x")),
           fmt::format("{}", report.size_bytes),
           fmt::format("{:.5g}", static_cast<double>(report.size_bytes) * 8 / static_cast<double>(values))};
 }
@@ -135,7 +136,7 @@ std::vector<Deviation> ExplainDifferences(std::span<const SchemeReport> reports,
   std::map<std::string_view, const SchemeReport::Document*> documents;
   std::set<const Difference*> explained;
   for (const SchemeReport& report : reports) {
-    if (report.document) documents[report.scheme->id] = &*report.document;
+    if (report.document) documents[report.row->id] = &*report.document;
   }
   std::vector<Deviation> deviations;
   for (const DifferenceReason& reason : DifferenceReasons()) {
@@ -218,8 +219,9 @@ Result<std::string> DeviationsPage(std::span<const Deviation> deviations, const 
     std::string schemes;
     for (const std::string& id : deviation.schemes) {
       if (!schemes.empty()) schemes += ", ";
-      if (anchored.insert(id).second) schemes += fmt::format("<a id=\"{}\"></a>", id);
-      schemes += fmt::format("`{}`", id);
+      const std::string name = "sketch." + id;
+      if (anchored.insert(id).second) schemes += fmt::format("<a id=\"{}\"></a>", name);
+      schemes += fmt::format("`{}`", name);
     }
     table += Row({schemes, deviation.document, deviation.ours, deviation.why});
   }

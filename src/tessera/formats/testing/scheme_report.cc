@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "tessera/formats/testing/document_compare.h"
-#include "tessera/formats/testing/document_rows.h"
 #include "tessera/formats/testing/profile_compare.h"
 #include "tessera/quant/profile_text.h"
+#include "tessera/quant/translate.h"
 #include "tessera/quant/validate.h"
 #include "tessera/types/closure.h"
 #include "tessera/types/expression.h"
-#include "tessera/types/type_table.h"
 
 namespace tessera {
 namespace {
@@ -36,12 +35,19 @@ Result<std::string> ReadText(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+NotationOptions DataOf(const Format& format) {
+  NotationOptions options;
+  options.parameters = WithSyntheticData(format).parameters;
+  return options;
+}
+
 // The template parameters of an example's struct types.
-Result<NotationOptions> DocumentOptions(const Scheme& scheme) {
-  NotationOptions options = WithSyntheticData(scheme);
-  options.shape = scheme.shape;
+Result<NotationOptions> DocumentOptions(const DocumentRow& row, const Format& format) {
+  NotationOptions options = DataOf(format);
+  const std::span<const int64_t> shape = format.ExampleShape();
+  options.shape = std::vector<int64_t>(shape.begin(), shape.end());
   const NotationOptions own = options;
-  for (const DocumentBinding& binding : FindDocumentRow(scheme.id).bindings) {
+  for (const DocumentBinding& binding : row.bindings) {
     if (auto data = own.parameters.find(binding.value); data != own.parameters.end()) {
       options.parameters[std::string(binding.parameter)] = data->second;
       continue;
@@ -59,10 +65,10 @@ Result<NotationOptions> DocumentOptions(const Scheme& scheme) {
 }
 
 // The declarations that the document gives for the scheme, its root last.
-Result<std::vector<StructType>> DocumentTypes(const Scheme& scheme, const std::string& our_root,
+Result<std::vector<StructType>> DocumentTypes(const DocumentRow& row, const Format& format, const std::string& our_root,
                                               const std::filesystem::path& examples) {
-  TESSERA_ASSIGN(const std::string text, ReadText(examples / (std::string(scheme.document) + ".struct.txt")));
-  TESSERA_ASSIGN(NotationOptions options, DocumentOptions(scheme));
+  TESSERA_ASSIGN(const std::string text, ReadText(examples / (std::string(row.example) + ".struct.txt")));
+  TESSERA_ASSIGN(NotationOptions options, DocumentOptions(row, format));
   TESSERA_ASSIGN(NotationResult parsed, ParseNotation(text, options));
   TESSERA_ASSIGN(const std::vector<StructType> types, std::move(parsed).Concrete());
   const StructType* root = &types.back();
@@ -72,20 +78,19 @@ Result<std::vector<StructType>> DocumentTypes(const Scheme& scheme, const std::s
   return Closure(*root, types);
 }
 
-Result<Profile> DocumentProfile(const Scheme& scheme, const std::filesystem::path& examples) {
-  TESSERA_ASSIGN(const std::string text, ReadText(examples / (std::string(scheme.document) + ".profile.txt")));
-  TESSERA_ASSIGN(ProfileText parsed, ParseProfiles(text, WithSyntheticData(scheme)));
+Result<Profile> DocumentProfile(const DocumentRow& row, const Format& format, const std::filesystem::path& examples) {
+  TESSERA_ASSIGN(const std::string text, ReadText(examples / (std::string(row.example) + ".profile.txt")));
+  TESSERA_ASSIGN(ProfileText parsed, ParseProfiles(text, DataOf(format)));
   TESSERA_ASSIGN(std::vector<Profile> profiles, std::move(parsed).Concrete());
-  const size_t index = FindDocumentRow(scheme.id).profile;
-  if (index >= profiles.size()) return Fail(ErrorCode::kSyntax, std::string(scheme.document), "has fewer profiles");
-  return profiles[index];
+  if (row.profile >= profiles.size()) return Fail(ErrorCode::kSyntax, std::string(row.example), "has fewer profiles");
+  return profiles[row.profile];
 }
 
-// The checks that need only the row; fills everything but `document`.
-Result<std::vector<StructType>> ExamineRow(const Scheme& scheme, Profile* profile, SchemeReport* report) {
-  TESSERA_ASSIGN(*profile, SchemeProfile(scheme, WithSyntheticData(scheme)));
+// The checks that need only the format; fills everything but `document`.
+Result<std::vector<StructType>> ExamineFormat(const Format& format, Profile* profile, SchemeReport* report) {
+  TESSERA_ASSIGN(*profile, FormatProfile(format, std::nullopt, WithSyntheticData(format)));
   report->parsed = true;
-  TESSERA_ASSIGN(ProfileText printed, ParseProfiles(PrintProfile(*profile), WithSyntheticData(scheme)));
+  TESSERA_ASSIGN(ProfileText printed, ParseProfiles(PrintProfile(*profile), DataOf(format)));
   if (printed.profiles != std::vector<Profile>{*profile}) {
     report->failures.emplace_back("printed and parsed again it is another profile:\n" + PrintProfile(*profile));
   }
@@ -93,14 +98,10 @@ Result<std::vector<StructType>> ExamineRow(const Scheme& scheme, Profile* profil
   ValidateProfile(*profile, Path(), {}, &problems);
   for (const Error& problem : problems.list()) report->failures.push_back("validation: " + problem.Format());
 
-  TESSERA_ASSIGN(std::vector<StructType> types, TranslateScheme(scheme, scheme.shape, WithSyntheticData(scheme)));
-  Problems type_problems;
-  const TypeTable table = TypeTable::Build(types, {}, &type_problems);
-  for (const Error& problem : type_problems.list()) report->failures.push_back("type: " + problem.Format());
-  const auto root = table.Get(static_cast<int64_t>(types.size()) - 1);
-  if (root == nullptr) return types;
+  TESSERA_ASSIGN(FormatTypes declared, DeclareFormat(format, format.ExampleShape(), WithSyntheticData(format)));
   report->translated = true;
-  report->size_bytes = root->size_bits / 8;
+  report->size_bytes = declared.SizeBytes();
+  const std::vector<StructType>& types = declared.types;
 
   TESSERA_ASSIGN(const RecoveredProfile recovered, RecoverProfile(types));
   TESSERA_ASSIGN(const std::vector<StructType> again,
@@ -108,26 +109,27 @@ Result<std::vector<StructType>> ExamineRow(const Scheme& scheme, Profile* profil
   if (recovered.profile != Resolved(*profile)) {
     report->failures.push_back("the inverse is another profile:\n" + PrintProfile(recovered.profile));
   }
-  if (recovered.shape != scheme.shape) {
+  if (recovered.shape != declared.shape) {
     report->failures.push_back("the inverse has another shape: " + ShapeText(recovered.shape));
   }
   if (again != types) report->failures.push_back("the inverse translates differently:\n" + PrintNotation(again));
-  report->inverse = recovered.profile == Resolved(*profile) && recovered.shape == scheme.shape && again == types;
-  return types;
+  report->inverse = recovered.profile == Resolved(*profile) && recovered.shape == declared.shape && again == types;
+  return std::move(declared.types);
 }
 
-Result<SchemeReport::Document> CompareWithDocument(const Scheme& scheme, const Profile& profile,
+Result<SchemeReport::Document> CompareWithDocument(const DocumentRow& row, const Format& format, const Profile& profile,
                                                    const std::vector<StructType>& types,
                                                    const std::filesystem::path& examples) {
   SchemeReport::Document result;
-  TESSERA_ASSIGN(const Profile theirs, DocumentProfile(scheme, examples));
+  TESSERA_ASSIGN(const Profile theirs, DocumentProfile(row, format, examples));
   result.differences = CompareProfiles(profile, theirs);
-  result.has_type = FindDocumentRow(scheme.id).has_type;
+  result.has_type = row.has_type;
   if (!result.has_type) return result;
-  TESSERA_ASSIGN(const std::vector<StructType> their_types, DocumentTypes(scheme, types.back().Name(), examples));
+  TESSERA_ASSIGN(const std::vector<StructType> their_types, DocumentTypes(row, format, types.back().Name(), examples));
   TESSERA_ASSIGN(std::vector<Difference> differences, CompareDeclarations(types, their_types));
   std::move(differences.begin(), differences.end(), std::back_inserter(result.differences));
-  auto recovered = RecoverProfile(their_types, scheme.shape);
+  auto recovered =
+      RecoverProfile(their_types, std::vector<int64_t>(format.ExampleShape().begin(), format.ExampleShape().end()));
   if (!recovered) {
     result.recovery_error = recovered.error().Format();
   } else if (recovered->profile != Resolved(profile)) {
@@ -140,25 +142,26 @@ Result<SchemeReport::Document> CompareWithDocument(const Scheme& scheme, const P
 
 }  // namespace
 
-NotationOptions WithSyntheticData(const Scheme& scheme) {
-  NotationOptions options;
-  for (const SchemeData& data : scheme.data) {
-    options.parameters[std::string(data.parameter)] = SyntheticData(data.values);
+DeclareOptions WithSyntheticData(const Format& format) {
+  DeclareOptions options;
+  for (const FormatData& data : format.data) {
+    options.parameters[data.parameter] = SyntheticData(static_cast<uint64_t>(data.values));
   }
   return options;
 }
 
-SchemeReport ExamineScheme(const Scheme& scheme, const std::optional<std::filesystem::path>& examples) {
+SchemeReport ExamineScheme(const DocumentRow& row, const std::optional<std::filesystem::path>& examples) {
   SchemeReport report;
-  report.scheme = &scheme;
+  report.row = &row;
+  report.format = SketchOf(row);
   Profile profile;
-  auto types = ExamineRow(scheme, &profile, &report);
+  auto types = ExamineFormat(*report.format, &profile, &report);
   if (!types) {
     report.failures.push_back(types.error().Format());
     return report;
   }
   if (!examples) return report;
-  auto document = CompareWithDocument(scheme, profile, *types, *examples);
+  auto document = CompareWithDocument(row, *report.format, profile, *types, *examples);
   if (document) {
     report.document = *std::move(document);
   } else {

@@ -1,4 +1,4 @@
-// Every check of a row of the table of schemes, and the two pages that show their results. Only tests link it.
+// Every check of a scheme of the founding document, and the two pages that show their results. Only tests link it.
 #pragma once
 
 #include <cstdint>
@@ -8,35 +8,38 @@
 #include <string>
 #include <vector>
 
-#include "tessera/formats/scheme.h"
+#include "tessera/formats/format.h"
 #include "tessera/formats/testing/difference.h"
+#include "tessera/formats/testing/document_rows.h"
 
 namespace tessera {
 
 struct SchemeReport {
-  const Scheme* scheme = nullptr;
+  const DocumentRow* row = nullptr;
+  const Format* format = nullptr;
   std::vector<std::string> failures;  // what may not be; empty in a working tree
   bool parsed = false;
   bool translated = false;  // and accepted by the checker of types
   bool inverse = false;     // RecoverProfile gave profile and shape again, and these the same declarations
-  uint64_t size_bytes = 0;  // of a value of the scheme's shape
+  uint64_t size_bytes = 0;  // of a value of the example's shape
 
   // Set where the founding document was there to compare with.
   struct Document {
     bool has_type = false;
     std::vector<Difference> differences;  // first of the profile, then of the declarations
-    // RecoverProfile takes the document's own declarations, and finds the profile of our row in them.
+    // RecoverProfile takes the document's own declarations, and finds our profile in them.
     bool type_recovered = false;
     std::string recovery_error;  // why not
   };
   std::optional<Document> document;
 };
 
-// Binds a scheme's data to finite numbers, all different.
-NotationOptions WithSyntheticData(const Scheme& scheme);
+// Binds a format's data to finite numbers, all different.
+DeclareOptions WithSyntheticData(const Format& format);
 
 // `examples` holds the founding document's examples as files, where they are there.
-SchemeReport ExamineScheme(const Scheme& scheme, const std::optional<std::filesystem::path>& examples);
+// REQUIRES: SketchOf(row).
+SchemeReport ExamineScheme(const DocumentRow& row, const std::optional<std::filesystem::path>& examples);
 
 // A line of the table of deviations: differences of some schemes with one reason.
 struct Deviation {

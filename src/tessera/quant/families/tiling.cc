@@ -8,8 +8,8 @@
 #include "tessera/base/checked.h"
 #include "tessera/quant/families/family.h"
 #include "tessera/quant/profile_text.h"
-#include "tessera/quant/tiles.h"
 #include "tessera/quant/profile_walk.h"
+#include "tessera/quant/tiles.h"
 
 namespace tessera::quant {
 namespace {

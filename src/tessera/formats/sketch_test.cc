@@ -1,5 +1,4 @@
-// The table of schemes: each row by itself, against the founding document where that is there, and the pages in docs/.
-#include "tessera/formats/scheme.h"
+// The formats sketch.*: each by itself, against the founding document where that is there, and the pages in docs/.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/formats/catalog.h"
 #include "tessera/formats/testing/document_rows.h"
 #include "tessera/formats/testing/scheme_report.h"
 #include "tessera/quant/profile_text.h"
@@ -44,7 +44,7 @@ std::filesystem::path Page(const char* name) { return std::filesystem::path(TESS
 const std::vector<SchemeReport>& Reports() {
   static const std::vector<SchemeReport> reports = [] {
     std::vector<SchemeReport> all;
-    for (const Scheme& scheme : AllSchemes()) all.push_back(ExamineScheme(scheme, Examples()));
+    for (const DocumentRow& row : DocumentRows()) all.push_back(ExamineScheme(row, Examples()));
     return all;
   }();
   return reports;
@@ -61,24 +61,30 @@ TEST_P(SchemeRow, GoesThrough) {
   EXPECT_GT(report.size_bytes, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SchemeRow, ::testing::Range(size_t{0}, AllSchemes().size()),
-                         [](const auto& test) { return std::string(AllSchemes()[test.param].id); });
+INSTANTIATE_TEST_SUITE_P(All, SchemeRow, ::testing::Range(size_t{0}, DocumentRows().size()),
+                         [](const auto& test) { return std::string(DocumentRows()[test.param].id); });
 
 TEST(SchemeTable, HasEveryExampleOnceOrTwice) {
   // 38 examples, two of which hold two profiles.
-  EXPECT_EQ(AllSchemes().size(), 40u);
-  std::set<std::string_view> ids;
-  std::set<std::string_view> documents;
-  for (const Scheme& scheme : AllSchemes()) {
-    EXPECT_TRUE(ids.insert(scheme.id).second) << scheme.id;
-    EXPECT_FALSE(scheme.title.empty()) << scheme.id;
-    EXPECT_EQ(FindScheme(scheme.id), &scheme);
-    documents.insert(scheme.document);
+  EXPECT_EQ(DocumentRows().size(), 40u);
+  std::set<std::string> names;
+  std::set<std::string_view> examples;
+  for (const DocumentRow& row : DocumentRows()) {
+    EXPECT_TRUE(names.insert(SketchName(row)).second) << row.id;
+    const Format* format = SketchOf(row);
+    ASSERT_NE(format, nullptr) << row.id;
+    EXPECT_EQ(format->sources, std::vector{"the founding document, example " + std::string(row.example)});
+    EXPECT_EQ(FindDocumentRow(row.id), &row);
+    examples.insert(row.example);
   }
-  EXPECT_EQ(documents.size(), 38u);
-  EXPECT_EQ(*documents.begin(), "01_int8_symmetric");
-  EXPECT_EQ(*documents.rbegin(), "38_smoothquant");
-  EXPECT_EQ(FindScheme("q9_k"), nullptr);
+  EXPECT_EQ(examples.size(), 38u);
+  EXPECT_EQ(*examples.begin(), "01_int8_symmetric");
+  EXPECT_EQ(*examples.rbegin(), "38_smoothquant");
+  EXPECT_EQ(FindDocumentRow("q9_k"), nullptr);
+  // No sketch that is not compared.
+  for (const Format& format : AllFormats()) {
+    EXPECT_EQ(format.name.rfind("sketch.", 0) == 0, names.count(format.name) == 1) << format.name;
+  }
 }
 
 TEST(SchemeTable, IsTheDocumentsList) {
@@ -89,34 +95,34 @@ TEST(SchemeTable, IsTheDocumentsList) {
     if (const size_t at = name.find(".profile.txt"); at != std::string::npos) files.insert(name.substr(0, at));
   }
   std::set<std::string> rows;
-  for (const Scheme& scheme : AllSchemes()) rows.insert(std::string(scheme.document));
+  for (const DocumentRow& row : DocumentRows()) rows.insert(std::string(row.example));
   EXPECT_EQ(rows, files);
 }
 
-TEST(SchemeTable, RowsOfTheComparisonAreSchemes) {
-  for (const DocumentRow& row : DocumentRows()) EXPECT_NE(FindScheme(row.id), nullptr) << row.id;
+TEST(SchemeTable, ReasonsAreForSchemes) {
   for (const DifferenceReason& reason : DifferenceReasons()) {
-    for (const std::string_view id : reason.schemes) EXPECT_NE(FindScheme(id), nullptr) << id;
+    for (const std::string_view id : reason.schemes) EXPECT_NE(FindDocumentRow(id), nullptr) << id;
     EXPECT_FALSE(reason.why.empty());
   }
 }
 
 TEST(SchemeTable, DataThatIsNotGivenStaysOpen) {
-  const Scheme& aqlm = *FindScheme("aqlm_2x8");
-  auto open = SchemeProfile(aqlm);
+  const Format aqlm = *FindFormat("sketch.aqlm_2x8");
+  auto open = FormatProfile(aqlm, std::nullopt);
   ASSERT_TRUE(open) << open.error().Format();
   EXPECT_EQ(std::get<CodebookProfile>(open->kind).codebook_data.parameter, "codebook_data");
-  auto types = TranslateScheme(aqlm, aqlm.shape);
+  auto types = DeclareFormat(aqlm, aqlm.ExampleShape());
   ASSERT_FALSE(types);
   EXPECT_EQ(types.error().code, ErrorCode::kUnbound);
-  EXPECT_TRUE(TranslateScheme(aqlm, aqlm.shape, WithSyntheticData(aqlm)));
+  EXPECT_TRUE(DeclareFormat(aqlm, aqlm.ExampleShape(), WithSyntheticData(aqlm)));
+  EXPECT_TRUE(DeclareFormat(aqlm, aqlm.ExampleShape(), WithPlaceholders(aqlm)));
 }
 
 TEST(SchemeTable, ShapesThatDoNotFitAreErrors) {
   for (const char* id : {"q4_k", "mxfp4", "spqr", "stq1_0", "matmulnbits_int4"}) {
-    const Scheme& scheme = *FindScheme(id);
+    const Format& format = *SketchOf(*FindDocumentRow(id));
     const std::vector<int64_t> shape = {3, 5};
-    auto types = TranslateScheme(scheme, shape, WithSyntheticData(scheme));
+    auto types = DeclareFormat(format, shape, WithSyntheticData(format));
     ASSERT_FALSE(types) << id;
     EXPECT_EQ(types.error().code, ErrorCode::kProfileShape) << types.error().Format();
   }
@@ -150,7 +156,7 @@ TEST(SchemeDocs, EveryDifferenceHasItsReason) {
     const auto& differences = report.document->differences;
     EXPECT_TRUE(std::any_of(differences.begin(), differences.end(),
                             [](const Difference& difference) { return difference.kind != DifferenceKind::kProfile; }))
-        << report.scheme->id << ": " << report.document->recovery_error;
+        << report.row->id << ": " << report.document->recovery_error;
   }
 }
 
@@ -174,8 +180,8 @@ TEST(SchemeDocs, TableOfDeviations) {
 TEST(SchemeDocs, LinksFindTheirLines) {
   const std::string schemes = ReadText(Page("schemes.md"));
   const std::string deviations = ReadText(Page("deviations.md"));
-  for (const Scheme& scheme : AllSchemes()) {
-    const std::string id(scheme.id);
+  for (const DocumentRow& row : DocumentRows()) {
+    const std::string id = SketchName(row);
     const bool linked = schemes.find("(deviations.md#" + id + ")") != std::string::npos;
     const bool anchored = deviations.find("<a id=\"" + id + "\"></a>") != std::string::npos;
     EXPECT_EQ(linked, anchored) << id;
@@ -185,15 +191,17 @@ TEST(SchemeDocs, LinksFindTheirLines) {
 
 TEST(SchemePages, CellsThatNeedTheDocumentAreKeptWithoutIt) {
   SchemeReport report;
-  report.scheme = FindScheme("mxfp4");
+  report.row = FindDocumentRow("mxfp4");
+  report.format = SketchOf(*report.row);
   report.parsed = report.translated = report.inverse = true;
   report.size_bytes = 8912896;
   SchemeReport with = report;
   with.document = SchemeReport::Document{true, {{DifferenceKind::kCount, "D", "f", "a", "b"}}, false, "no"};
   const std::vector<Deviation> deviations = {{{"mxfp4"}, "a", "b", "c"}};
   const std::string page = SchemesPage(std::vector{with}, deviations, "");
-  EXPECT_THAT(page, HasSubstr("| `mxfp4` | MXFP4: E2M1, a power of two for each 32 | yes | yes | but for deviations | "
-                              "yes | no | [1](deviations.md#mxfp4) | 4096x4096 | 8912896 | 4.25 |\n"));
+  EXPECT_THAT(page,
+              HasSubstr("| `sketch.mxfp4` | MXFP4: E2M1, a power of two for each 32 | yes | yes | but for deviations | "
+                        "yes | no | [1](deviations.md#sketch.mxfp4) | 4096x4096 | 8912896 | 4.25 |\n"));
   EXPECT_EQ(SchemesPage(std::vector{report}, {}, page), page);
   // A column that needs no document follows the code.
   report.inverse = false;
@@ -208,15 +216,15 @@ TEST(SchemePages, DeviationsStandBetweenTheMarks) {
   EXPECT_EQ(*page,
             "before\n<!-- schemes: begin -->\n"
             "| scheme | what the document says | what we do | why |\n| --- | --- | --- | --- |\n"
-            "| <a id=\"nf4\"></a>`nf4`, <a id=\"log4\"></a>`log4` | a | b | c |\n"
-            "| `nf4` | d | e | f |\n"
+            "| <a id=\"sketch.nf4\"></a>`sketch.nf4`, <a id=\"sketch.log4\"></a>`sketch.log4` | a | b | c |\n"
+            "| `sketch.nf4` | d | e | f |\n"
             "<!-- schemes: end -->\nafter\n");
   EXPECT_FALSE(DeviationsPage(deviations, "no marks"));
 }
 
 TEST(SchemePages, DifferencesAndReasonsNeedEachOther) {
   SchemeReport report;
-  report.scheme = FindScheme("nf4");
+  report.row = FindDocumentRow("nf4");
   report.document = SchemeReport::Document{true, {}, true, ""};
   std::vector<std::string> failures;
   EXPECT_THAT(ExplainDifferences(std::vector{report}, &failures), ::testing::IsEmpty());
@@ -227,7 +235,7 @@ TEST(SchemePages, DifferencesAndReasonsNeedEachOther) {
 
   // The reason for MXFP4's scale with nothing that it explains.
   failures.clear();
-  report.scheme = FindScheme("mxfp4");
+  report.row = FindDocumentRow("mxfp4");
   report.document->differences.clear();
   ExplainDifferences(std::vector{report}, &failures);
   EXPECT_THAT(failures, ::testing::ElementsAre(
