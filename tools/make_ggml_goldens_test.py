@@ -15,6 +15,7 @@ SHARED = Path(os.environ.get("TESSERA_SHARED", ROOT.parent / "shared"))
 def test_committed_files_are_those_of_the_script(tmp_path: Path) -> None:
     subprocess.run([sys.executable, ROOT / "tools/make_ggml_goldens.py", SHARED, tmp_path], check=True)
     committed = ROOT / "testdata/ggml"
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(p.name for p in committed.iterdir())
-    for path in tmp_path.iterdir():
-        assert path.read_bytes() == (committed / path.name).read_bytes(), path.name
+    files = sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file())
+    assert files == sorted(p.relative_to(committed) for p in committed.rglob("*") if p.is_file())
+    for path in files:
+        assert (tmp_path / path).read_bytes() == (committed / path).read_bytes(), path

@@ -115,6 +115,8 @@ def test_one_format():
 def test_formats_of_a_user(own, tmp_path):
     lines = output("formats", "--format-file", own).splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["bytes_b2", "bytes_b4"]
+    text = output("type", "bytes_b4", "--format-file", own, "--shape", "2x8", "--decoder", "22")
+    assert re.search(r'opset_import: \["" *: *22\]', text)
     assert "bytes_b16" in output("formats", "by-16", "--format-file", own, "--shape", "16")
     assert output("type", "bytes_b4", "--format-file", own, "--shape", "2x8").startswith("StructTypeProto {")
     assert "BYTES: 16 bytes" in output("layout", "bytes_b4", "--format-file", own, "--shape", "2x8")
@@ -134,6 +136,7 @@ def test_names_in_place_of_files(tmp_path):
     ).struct_type((3, 5))
     assert output("type", "INT8_channel", "--profile") == str(tessera.Format("int8_channel").profile())
     assert json.loads(output("type", "int4_b32", "--shape", "2x64", "--json"))["bits_per_weight"] == 4.5
+    assert "=> (Y) <float[2,64] Y>" in output("type", "int4_b32", "--shape", "2x64", "--decoder", "21")
     assert 'name: "W"' in output("type", "int4_b32", "--shape", "2x64", "--name", "W")
     assert "none is given (--shape 4096x4096)" in error("type", "int4_b32")
     assert "(nearest: 96 or 128) [format-shape]" in error("type", "int4_b32", "--shape", "2x100")

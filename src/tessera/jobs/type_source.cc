@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tessera/codecs/decoder.h"
+#include "tessera/codecs/format_codec.h"
 #include "tessera/jobs/logical_shape.h"
 #include "tessera/onnx/check_model.h"
 #include "tessera/types/closure.h"
@@ -41,6 +42,9 @@ Result<Declared> DeclaredBy(const Source& source, const TranslationOptions& opti
     Error error = std::move(types).error();
     if (error.code == ErrorCode::kUnbound) error.fix = "--set NAME=@file.npy for data that belongs to a model";
     return tl::unexpected<Error>(std::move(error));
+  }
+  if (options.decoder_opset) {
+    TESSERA_ASSIGN(types->types.back().decoder, FormatDecoder(*types, *options.decoder_opset, declare.limits));
   }
   Declared declared{std::move(types->types), {}};
   if (types->profile) declared.profiles.push_back(*std::move(types->profile));
@@ -147,7 +151,7 @@ std::optional<TypeSource> LoadTypes(const Source& source, const TranslationOptio
   for (size_t i = 0; i < referenced.size(); ++i) {
     if (!referenced[i]) result.roots.push_back(i);
   }
-  if (options.decoder_opset) {
+  if (options.decoder_opset && source.kind != Source::Kind::kFormat) {
     if (Result<void> done = AddDecoders(*options.decoder_opset, &result); !done) {
       problems->Add(source.At(std::move(done).error()));
       return std::nullopt;

@@ -287,8 +287,8 @@ void CheckNodes(const Function& function, std::span<const ElementType> input_typ
     const std::string& name = function.inputs[i];
     if (std::find(function.inputs.begin(), function.inputs.begin() + static_cast<std::ptrdiff_t>(i), name) !=
         function.inputs.begin() + static_cast<std::ptrdiff_t>(i)) {
-      problems->Add(ErrorCode::kDecoderTwice, path.Index("input", i).Str(), fmt::format("{} is defined twice", Quoted(name)),
-                    "a name of its own for every value");
+      problems->Add(ErrorCode::kDecoderTwice, path.Index("input", i).Str(),
+                    fmt::format("{} is defined twice", Quoted(name)), "a name of its own for every value");
     }
     checker.DefineInput(name, i < input_types.size() ? input_types[i] : ElementType::kUndefined);
   }

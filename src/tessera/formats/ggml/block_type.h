@@ -11,11 +11,15 @@
 //                      decodes to something finite. (ggml stores infinity, and the block decodes to infinities and
 //                      NaN.)
 //   tiny values        As ggml: a scale that float16 rounds to 0 is stored as 0, and the block decodes to zeros.
-//   zeros              A block of zeros decodes to zeros, of either sign, in all types here but those whose grids have
-//                      no zero. Bytes that ggml leaves unset are 0.
+//   zeros              A block of zeros decodes to zeros, of either sign. Zeros beside other values come back as the
+//                      smallest magnitudes of their group where grids have no zero: IQ1, IQ2, IQ3. Bytes that ggml
+//                      leaves unset are 0. (ggml's IQ3_S puts what follows 32 zeros in the wrong place.)
+//   signs              Of eight values of IQ2_XXS, IQ2_XS, IQ3_XXS an even number is negative; else the one that
+//                      matters least, by weight times square, changes its sign.
 //   integers           I8 to I64 take the nearest integer, ties to even, and saturate.
-//   weights            A block whose weights are all 0 is encoded as if without. Only ratios within a row matter where
-//                      a row's largest weight lies outside 2^-30 .. 2^30.
+//   weights            A block whose weights are all 0 is encoded as if without; a group whose weights are, inside of a
+//                      block of the IQ types, as if they were equal. Only ratios within a row matter where a row's
+//                      largest weight lies outside 2^-30 .. 2^30.
 //
 // Source: https://github.com/ggml-org/ggml, version 0.21.0; the layouts are drawn beside each codec.
 // All functions are pure and may be called from any thread; the caller owns all memory.
