@@ -3,8 +3,8 @@
 catalog_tables.py [--check]    --check writes nothing; exit code 1 if a file has not what the tables give
 
 A table is a constant field of a struct type: `field: { name: "keys", constant: tensor(...) }`. Only that is rewritten;
-all else in a file is written by hand. Grids and lists of levels come from testdata/ggml/tables, a grid as levels and keys
-(see grid_tables.py), scales from what ggml says of their codes.
+all else in a file is written by hand. Grids and lists of levels come from testdata/ggml/tables, a grid as levels and
+keys (see grid_tables.py), scales from what ggml says of their codes.
 """
 
 import re

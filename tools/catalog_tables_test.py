@@ -1,4 +1,4 @@
-"""catalog_tables: files get their tables, a file without the field is refused, and what stands in the files is right."""
+"""catalog_tables: files get their tables, a file without the field is refused, and the tables are right."""
 
 import hashlib
 import math
@@ -33,7 +33,7 @@ def test_a_long_table_takes_lines():
 
 @pytest.mark.parametrize("text", [FILE.replace("levels", "level"), FILE + FILE])
 def test_the_field_stands_once(text):
-    with pytest.raises(ValueError, match="f: [02] constants are called levels instead of one"):
+    with pytest.raises(ValueError, match=r"f: [02] constants are called levels instead of one"):
         catalog_tables.with_tables(text, "f", LEVELS)
 
 
