@@ -23,9 +23,12 @@ def words(table: str) -> list[bytes]:
     return grid_tables.read_table((grid_tables.TABLES / f"{table}.txt").read_text(), table)
 
 
-def tensor(type_: str, values: list[str], indent: str) -> str:
-    """`tensor(TYPE, [n], [...])`, on one line if it is short, else in lines behind `indent`."""
+def tensor(type_: str, values: list[str], indent: str, used: int) -> str:
+    """`tensor(TYPE, [n], [...])`, on the line of which `used` characters are taken, or in lines behind `indent`."""
     head = f"tensor({type_}, [{len(values)}], ["
+    short = head + ", ".join(values) + "])"
+    if used + len(short) <= WIDTH:
+        return short
     lines = [""]
     for value in values:
         if len(indent) + 4 + len(lines[-1]) + len(value) + 1 > WIDTH:
@@ -33,8 +36,6 @@ def tensor(type_: str, values: list[str], indent: str) -> str:
         lines[-1] += f"{value}, "
     lines = [line.rstrip() for line in lines]
     lines[-1] = lines[-1].removesuffix(",")
-    if len(lines) == 1 and len(values) <= 16:
-        return head + lines[0] + "])"
     return "\n".join([head, *(f"{indent}    {line}" for line in lines), f"{indent}])"])
 
 
@@ -107,7 +108,8 @@ def with_tables(text: str, name: str, fields: dict[str, tuple]) -> str:
         found = pattern.findall(text)
         if len(found) != 1:
             raise ValueError(f"{name}: {len(found)} constants are called {field} instead of one")
-        constant = tensor(*function(argument), found[0][0])
+        indent, before, after = found[0]
+        constant = tensor(*function(argument), indent, len(indent + before + after))
         text = pattern.sub(lambda m, new=constant: m[1] + m[2] + new + m[3], text)
     return text
 

@@ -79,12 +79,12 @@ def random_blocks(name: str, count: int) -> bytes:
     generator = np.random.default_rng(sum(name.encode()))
     blocks = generator.integers(0, 256, (count, size), dtype=np.uint8)
     chosen = np.arange(0, count, 4)
-    for place, leaf in enumerate(format_of(name).struct_type((values,)).leaves):
+    step = 1
+    for leaf in format_of(name).struct_type((values,)).leaves:
         if leaf.constant is None and leaf.element_type in SPECIALS and leaf.shape == (1,):
             codes = SPECIALS[leaf.element_type]
-            # Each field its own, so that all pairs occur.
-            index = np.arange(chosen.size) // codes.size**place % codes.size
-            bytes_ = codes[index].reshape(-1, 1).view(np.uint8)
+            bytes_ = codes[np.arange(chosen.size) // step % codes.size].reshape(-1, 1).view(np.uint8)
+            step *= codes.size  # so that two fields have all pairs
             at = leaf.bit_offset // 8
             blocks[chosen, at : at + bytes_.shape[1]] = bytes_
     if name == "IQ1_M":
