@@ -18,7 +18,8 @@ LEVELS = {"levels": (catalog_tables.levels_of, "kvalues_iq4nl")}
 def test_a_field_is_filled_and_stays():
     filled = catalog_tables.with_tables(FILE, "f", LEVELS)
     assert filled.splitlines()[0] == FILE.splitlines()[0]
-    assert 'field: { name: "levels", constant: tensor(INT8, [16], [-127, -104,' in filled
+    assert filled.splitlines()[1] == '        field: { name: "levels", constant: tensor(INT8, [16], ['
+    assert filled.splitlines()[2].startswith("            -127, -104, -83,")
     assert catalog_tables.with_tables(filled, "f", LEVELS) == filled
     assert catalog_tables.with_tables(filled.replace("-104", "-105"), "f", LEVELS) == filled
 
@@ -29,6 +30,11 @@ def test_a_long_table_takes_lines():
     assert lines[1].endswith("constant: tensor(UINT8, [128], [") and lines[-1] == "        ]) }"
     assert max(map(len, lines)) <= catalog_tables.WIDTH
     assert catalog_tables.with_tables(filled, "f", {"levels": (catalog_tables.sign_bytes, "ksigns_iq2xs")}) == filled
+
+
+def test_a_short_table_takes_none():
+    filled = catalog_tables.with_tables(FILE, "f", {"levels": (catalog_tables.grid_levels, "iq1s_grid")})
+    assert filled.splitlines()[1] == '        field: { name: "levels", constant: tensor(INT8, [3], [-1, 0, 1]) }'
 
 
 @pytest.mark.parametrize("text", [FILE.replace("levels", "level"), FILE + FILE])
