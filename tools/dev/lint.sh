@@ -21,11 +21,13 @@ lint() {
     check "docs/errors.md" "$bin/python" tools/error_docs.py
     check "docs/operators.md" "$bin/python" tools/operator_docs.py
     check "grid_tables.cc" "$bin/python" tools/grid_tables.py
+    check "tables of the catalogue" "$bin/python" tools/catalog_tables.py
   else
     check "clang-format" "$bin/clang-format" --dry-run --Werror "${cpp[@]}"
     check "docs/errors.md" "$bin/python" tools/error_docs.py --check
     check "docs/operators.md" "$bin/python" tools/operator_docs.py --check
     check "grid_tables.cc" "$bin/python" tools/grid_tables.py --check
+    check "tables of the catalogue" "$bin/python" tools/catalog_tables.py --check
   fi
   check "ruff" "$bin/ruff" check --quiet "${ruff_check[@]}" .
   check "ruff format" "$bin/ruff" format --quiet "${ruff_format[@]}" .

@@ -1,0 +1,42 @@
+"""decoder_cost: rows of a table with numbers that were measured, and the limit."""
+
+import re
+
+import pytest
+
+pytest.importorskip("onnxruntime", reason="has no package for this Python")
+
+import decoder_cost
+
+SMALL = ["--values", "4096", "--rounds", "1"]
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| `")
+    ]
+    return {row[0].strip("`"): row[1:] for row in cells}
+
+
+def test_a_table(capsys):
+    assert decoder_cost.main([*SMALL, "q4_k", "int4_b32", "sketch.custom"]) == 0
+    text = capsys.readouterr().out
+    assert re.match(r"onnxruntime [\d.]+, .*, one thread, opset 21\n", text)
+    table = rows(text)
+    assert list(table) == ["q4_k", "int4_b32", "sketch.custom"]
+    bits, nodes, ns, portable_nodes, portable_ns, note = table["q4_k"]
+    assert bits == "4.5" and 0 < int(nodes) < int(portable_nodes)
+    assert float(ns) > 0 and float(portable_ns) > 0 and note == ""
+    assert table["sketch.custom"][1:] == ["", "", "", "", "no-decoder"]
+
+
+def test_the_limit(capsys):
+    assert decoder_cost.main([*SMALL, "--limit", "1e9", "q8_0"]) == 0
+    assert decoder_cost.main([*SMALL, "--limit", "0.001", "q8_0", "f32"]) == 1
+    assert capsys.readouterr().err.strip() == "more than 0.001 ns a value: q8_0"
+
+
+def test_codes_outside_a_codebook_are_not_measured(capsys):
+    assert decoder_cost.main([*SMALL, "sketch.ternary_1_58"]) == 0
+    (row,) = rows(capsys.readouterr().out).values()
+    assert float(row[4]) > 0
