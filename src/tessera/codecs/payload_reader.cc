@@ -121,7 +121,8 @@ class Extractor {
       const int64_t low = bit % 8;
       const int64_t taken = std::min(8 - low, offset + width_ - bit);
       const int64_t weight = bit - offset;
-      // Of one dimension: with [rows, 1] onnxruntime takes 20 ns an element for an operator whose other input is a scalar.
+      // Of one dimension: with [rows, 1] onnxruntime takes 20 ns an element for an operator whose other input is a
+      // scalar.
       Value piece = b_.Reshape(b_.Slice(rows, 1, bit / 8, bit / 8 + 1), {rows.dims[0]});
       piece = b_.Bits(piece, static_cast<uint32_t>(low), static_cast<uint32_t>(taken));
       if (!narrow_) {
