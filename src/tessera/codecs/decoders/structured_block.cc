@@ -1,6 +1,5 @@
 // StructuredBlockUniformProto: mask * (sign * (code - zero_point) * scale * 2^exponent + bias) in blocks.
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 
 #include "tessera/codecs/decoders/decoder_writer.h"
@@ -25,8 +24,7 @@ const BlockField* Find(const Blocks& blocks, BlockFieldRole role) {
 
 // [blocks, count] numbers of a field in the compute type.
 Result<Value> Numbers(DecoderWriter* writer, const Blocks& blocks, const BlockField& field) {
-  std::string name(Name(field.role));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string name = quant::FieldName(field.role);
   Place place = blocks.place;
   const quant::Reader reader = writer->Read(place.type);
   const PhysicalType* part = reader.FindPart(name);
