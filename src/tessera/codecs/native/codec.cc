@@ -16,7 +16,7 @@ void Range::Add(const Range& other) {
   low = std::min(low, other.low);
   high = std::max(high, other.high);
 }
-double Range::Magnitude() const { return std::max(-low, high); }
+double Range::Magnitude() const { return std::max(std::abs(low), high); }
 
 Codec::Codec(Common common) : common_(std::move(common)), count_(common_.count) {}
 

@@ -142,6 +142,7 @@ double NumberOfCode(const Arithmetic& arithmetic, ElementType type, uint32_t bit
     const bool nan = info.format.specials == FloatSpecials::kNanIsNegativeZero && code == uint64_t{1} << (bits - 1);
     return nan ? std::nan("") : arithmetic.Round(FloatOfCode(FormatOf(info), code));
   }
+  if (info.kind == ElementKind::kBool) return code != 0 ? 1 : 0;
   if (info.kind != ElementKind::kSigned) return arithmetic.FromUnsigned(code);
   const uint64_t sign = uint64_t{1} << (bits - 1);
   return arithmetic.FromInteger(static_cast<int64_t>((code ^ sign) - sign));
@@ -149,6 +150,7 @@ double NumberOfCode(const Arithmetic& arithmetic, ElementType type, uint32_t bit
 
 uint64_t CodeOfNumber(ElementType type, uint32_t bits, double x, Beyond beyond, bool up) {
   const ElementInfo& info = Info(type);
+  if (info.kind == ElementKind::kBool) return x != 0 ? 1 : 0;
   if (info.kind != ElementKind::kFloat) return IntegerCode(std::isnan(x) ? 0 : x, 0, RangeOf(type, bits), bits);
   if (IsPowerOfTwoType(type)) return CodeOfPower(x, up);
   const uint64_t code = CodeOfFloat(FormatOf(info), x, beyond);
