@@ -28,7 +28,7 @@ struct Spelling {
   std::string codes = {};     // of the field with the codes, tiles or blocks; by rule values, indices, packed, codes,
                               // payload, tiles or blocks. Not the name of another field (scale, bits, padding, ...)
   std::string codebook = {};  // of the constant with the codebooks; by rule codebook
-  // UINT8 for packed bytes, or a type that has just this width: unsigned, or one with the storage type's own numbers. By rule: Linear and Function the storage type, if
+  // UINT8 for packed bytes, or the type that has just this width. By rule: Linear and Function the storage type, if
   // `bits` is its width; FloatingPoint the ONNX type with just these codes, else a bit packing; Log UINT2, 4, 8, ...;
   // else UINT8. Not where a declaration has no codes of its own.
   std::optional<ElementType> code_type = {};

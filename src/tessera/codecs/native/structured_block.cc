@@ -26,6 +26,9 @@ struct Places {
   uint32_t bits = 0;
   size_t count = 0;
 };
+// Beyond these the power is 0 or infinity.
+int64_t ExponentOf(double number) { return static_cast<int64_t>(std::clamp(number, -4'000.0, 4'000.0)); }
+
 using AllPlaces = std::array<Places, kRoles>;
 
 class StructuredBlockCodec final : public Codec {
@@ -114,8 +117,7 @@ class StructuredBlockCodec final : public Codec {
       each(BlockFieldRole::kZeroPoint, [&](double& x, double y) { x = a.Round(x - y); });
       each(BlockFieldRole::kSign, [&](double& x, double y) { x = y != 0 ? -x : x; });
       each(BlockFieldRole::kScale, [&](double& x, double y) { x = a.Round(x * y); });
-      each(BlockFieldRole::kExponent,
-           [&](double& x, double y) { x = a.Round(x * a.PowerOfTwo(static_cast<int64_t>(y))); });
+      each(BlockFieldRole::kExponent, [&](double& x, double y) { x = a.Round(x * a.PowerOfTwo(ExponentOf(y))); });
       each(BlockFieldRole::kBias, [&](double& x, double y) { x = a.Round(x + y); });
       each(BlockFieldRole::kMask, [&](double& x, double y) { x = y != 0 ? x : 0; });
     }
@@ -176,7 +178,7 @@ class StructuredBlockCodec final : public Codec {
         const uint64_t code = IntegerCode(power, 0, range, exponent->bits);
         Store(sink, *exponent, block, k, code);
         const double stored = NumberOfCode(arithmetic(), exponent->type, exponent->bits, code);
-        const double factor = arithmetic().PowerOfTwo(static_cast<int64_t>(stored));
+        const double factor = arithmetic().PowerOfTwo(ExponentOf(stored));
         for (size_t i = k * run; i < (k + 1) * run; ++i) {
           x[i] = factor == 0 || !std::isfinite(factor) ? 0 : arithmetic().Round(x[i] / factor);
         }

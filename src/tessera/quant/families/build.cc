@@ -95,14 +95,6 @@ Result<PhysicalType> CodesType(const Level& level, ElementType type, uint32_t bi
                                const std::vector<uint64_t>& leading) {
   const ElementType declared = level.spelling->code_type.value_or(BitWidth(type) == bits ? type : ElementType::kUint8);
   std::vector<uint64_t> dims = leading;
-  const ElementKind kind = Info(declared).kind;
-  const bool same_numbers = declared == type || kind == ElementKind::kUnsigned ||
-                            (kind == ElementKind::kSigned && Info(type).kind == ElementKind::kSigned);
-  if (!same_numbers) {
-    return Fail(ErrorCode::kProfileValue, level.name,
-                fmt::format("codes of {} would be other numbers as {}", Name(type), Name(declared)),
-                "UINT8, an unsigned type of that width, or the type itself");
-  }
   if (BitWidth(declared) == bits) {
     dims.insert(dims.end(), level.dims.begin(), level.dims.end());
     return ArrayOf(declared, std::move(dims));

@@ -620,21 +620,19 @@ class Speller {
     ForEachStored(profile, [&](const Stored& stored) { visit(stored); });
   }
 
-  // UINT8, or a type of that width with the same numbers or bits.
-  std::optional<ElementType> CodeType(int32_t bits, ElementType storage) {
+  // UINT8, or a type of that width.
+  std::optional<ElementType> CodeType(uint32_t bits) {
     if (random_->OneIn(2)) return std::nullopt;
     std::vector<ElementType> possible = {ElementType::kUint8};
     for (ElementType type : kIntegerTypes) {
-      const ElementKind kind = Info(type).kind;
-      const bool fits = kind == ElementKind::kUnsigned || Info(storage).kind == kind;
-      if (fits && static_cast<int32_t>(BitWidth(type)) == bits) possible.push_back(type);
+      if (BitWidth(type) == bits) possible.push_back(type);
     }
     return possible[random_->Below(possible.size())];
   }
 
   void Add(const std::monostate&, Spelling*) {}
   void Add(const LinearProfile& linear, Spelling* spelling) {
-    spelling->code_type = CodeType(linear.bits, linear.storage_type);
+    spelling->code_type = CodeType(static_cast<uint32_t>(linear.bits));
   }
   void Add(const CodebookProfile&, Spelling* spelling) {
     if (random_->OneIn(2)) spelling->codebook = "b_" + Identifier(random_);
@@ -655,19 +653,19 @@ class Speller {
   }
   void Add(const SparseProfile& sparse, Spelling* spelling) { spelling->parts.push_back(Make(*sparse.base_quant)); }
   void Add(const LogProfile& log, Spelling* spelling) {
-    spelling->code_type = CodeType(log.bits, ElementType::kUndefined);
+    spelling->code_type = CodeType(static_cast<uint32_t>(log.bits));
   }
   void Add(const FunctionProfile& function, Spelling* spelling) {
     if (function.block_layout)
       AddBlock(spelling);
     else
-      spelling->code_type = CodeType(function.bits, function.storage_type);
+      spelling->code_type = CodeType(static_cast<uint32_t>(function.bits));
   }
   void Add(const TilingProfile& tiling, Spelling* spelling) {
     if (IsMerged(tiling)) {
       spelling->codebook = random_->OneIn(2) ? "b_" + Identifier(random_) : "";
       if (const auto* linear = std::get_if<LinearProfile>(&tiling.elem_quant.front().kind))
-        spelling->code_type = CodeType(linear->bits, linear->storage_type);
+        spelling->code_type = CodeType(static_cast<uint32_t>(linear->bits));
       return;
     }
     std::vector<const Profile*> seen;
