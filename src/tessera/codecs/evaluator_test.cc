@@ -13,6 +13,7 @@
 
 #include "tessera/codecs/decoder.h"
 #include "tessera/codecs/node_run.h"
+#include "tessera/codecs/testing/random_payload.h"
 #include "tessera/quant/profile_text.h"
 #include "tessera/quant/testing/random_profile.h"
 #include "tessera/types/element_value.h"
@@ -35,35 +36,6 @@ TEST(EvaluatorTest, RunsExactlyTheOperatorsOfTheTable) {
     for (const Implementation& row : list) EXPECT_EQ(rows.erase(row.name), 1u) << row.name;
   }
   EXPECT_TRUE(rows.empty());
-}
-
-// Random bytes, but for positions of outliers: those are distinct and inside the values that they are for.
-std::vector<uint8_t> RandomPayload(RandomSource* random, const CheckedType& type, uint64_t fewest_values) {
-  std::vector<uint8_t> payload(type.size_bits / 8);
-  for (uint8_t& byte : payload) byte = static_cast<uint8_t>(random->Next());
-  for (const Leaf& leaf : type.leaves) {
-    if (!leaf.path.ends_with("outlier_indices") || leaf.constant != nullptr || leaf.Count() == 0) continue;
-    const uint64_t own = leaf.dims.back();
-    for (uint64_t i = 0; i < leaf.Count(); ++i) {
-      uint64_t bit = leaf.bit_offset;
-      uint64_t rest = i;
-      for (size_t k = leaf.dims.size(); k-- > 0; rest /= leaf.dims[k]) bit += rest % leaf.dims[k] * leaf.bit_strides[k];
-      EXPECT_EQ(bit % 8, 0u);
-      const uint64_t position = (i % own * 7 + 3) % std::max<uint64_t>(1, fewest_values);
-      std::memcpy(payload.data() + bit / 8, &position, 8);
-    }
-  }
-  return payload;
-}
-
-bool SameValues(const Tensor& a, const Tensor& b) {
-  if (a.type != b.type || a.dims != b.dims) return false;
-  for (uint64_t i = 0; i < a.Count(); ++i) {
-    if (a.Code(i) == b.Code(i)) continue;
-    const bool nan = Info(a.type).kind == ElementKind::kFloat && IsNan(a.type, a.Code(i)) && IsNan(a.type, b.Code(i));
-    if (!nan) return false;
-  }
-  return true;
 }
 
 // Two ways that share no code to find the codes: the view unpacks leaves by their addresses, the function from the

@@ -187,12 +187,11 @@ class EveryFormat : public ::testing::TestWithParam<size_t> {};
 TEST_P(EveryFormat, DecodesZeros) {
   const Format& format = AllFormats()[GetParam()];
   std::vector<int64_t> shape(format.ExampleShape().begin(), format.ExampleShape().end());
-  // Fewer rows where there are several, or fewer values: the evaluator is made to be read, not to be fast.
-  if (shape.size() == 2 && shape[0] == 4096) shape[0] = 32;
+  // Fewer rows where they can be fewer: codecs and evaluator are made to be read, not to be fast.
+  const bool all_rows = format.name == "sketch.quip_sharp";  // which are rotated
+  if (shape.size() == 2 && shape[0] == 4096 && !all_rows) shape[0] = 32;
   const DeclareOptions options = WithPlaceholders(format);
   const auto types = DeclareFormat(format, shape, options);
-  if (!types && format.name == "sketch.quip_sharp")
-    GTEST_SKIP() << "skipped: its rotations need 4096 rows, which is slow";
   ASSERT_TRUE(types) << types.error().Format();
   const auto decoded = DecodeFormat(format, *types, std::vector<uint8_t>(types->SizeBytes()));
   if (!decoded && decoded.error().code == ErrorCode::kNoDecoder) {

@@ -1,6 +1,5 @@
 // StructuredBlockUniformProto: mask * (sign * (code - zero_point) * scale * 2^exponent + bias) in blocks.
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 
 #include "tessera/codecs/decoders/decoder_writer.h"
@@ -25,8 +24,7 @@ const BlockField* Find(const Blocks& blocks, BlockFieldRole role) {
 
 // [blocks, count] numbers of a field in the compute type.
 Result<Value> Numbers(DecoderWriter* writer, const Blocks& blocks, const BlockField& field) {
-  std::string name(Name(field.role));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string name = quant::FieldName(field.role);
   Place place = blocks.place;
   const quant::Reader reader = writer->Read(place.type);
   const PhysicalType* part = reader.FindPart(name);
@@ -120,7 +118,15 @@ Result<Value> DecodeStructuredBlock(DecoderWriter* writer, const Level& level) {
                     [&](const Value& x, const Value& y) { return b.Mul(x, b.Sub(one, b.Mul(y, two))); }));
   TESSERA_TRY(apply(BlockFieldRole::kScale, [&](const Value& x, const Value& y) { return b.Mul(x, y); }));
   TESSERA_TRY(apply(BlockFieldRole::kExponent, [&](const Value& x, const Value& y) {
-    return b.Mul(x, b.PowerOfTwo(b.Cast(y, ElementType::kInt32), writer->compute()));
+    // Exponents of many bits are no INT32; beyond these the power is 0 or infinity anyway.
+    const Value low = b.Const(MakeFloats(writer->compute(), {}, {{-4'000}}));
+    const Value high = b.Const(MakeFloats(writer->compute(), {}, {{4'000}}));
+    Value exponent = y;
+    if (Find(blocks, BlockFieldRole::kExponent)->bit_width > 16) {
+      exponent = b.Where(b.Less(exponent, low), low, exponent);
+      exponent = b.Where(b.Less(high, exponent), high, exponent);
+    }
+    return b.Mul(x, b.PowerOfTwo(b.Cast(exponent, ElementType::kInt32), writer->compute()));
   }));
   TESSERA_TRY(apply(BlockFieldRole::kBias, [&](const Value& x, const Value& y) { return b.Add(x, y); }));
   TESSERA_TRY(

@@ -29,6 +29,7 @@ struct FormatCodec {
 };
 
 extern const FormatCodec kGgmlCodec;     // block types of ggml, which a format names as its codec
+extern const FormatCodec kNativeCodec;   // the reference codec of a profile's family, for formats by profile
 extern const FormatCodec kDecoderCodec;  // the decoder of the type, evaluated: takes everything that has one
 
 }  // namespace tessera

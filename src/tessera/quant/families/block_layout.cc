@@ -8,15 +8,16 @@
 #include "tessera/quant/families/family.h"
 
 namespace tessera::quant {
-namespace {
 
-// The name of the role's field: "zero_point".
 std::string FieldName(BlockFieldRole role) {
   std::string name(Name(role));
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return name;
 }
 
+namespace {
+
+// The name of the role's field: "zero_point".
 std::optional<BlockFieldRole> RoleOf(std::string_view field) {
   std::optional<BlockFieldRole> role = BlockFieldRoleFromName(Upper(field));
   // Only the lower-case spelling is the name of a field.

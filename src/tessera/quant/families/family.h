@@ -176,6 +176,8 @@ Result<void> CodebookBody(const Level& level, const std::vector<uint64_t>& grid,
 std::vector<Field> MergedConstants(const Level& level, const LinearProfile& linear);
 std::vector<Field> MergedConstants(const Level& level, const CodebookProfile& codebook);
 
+// What a block's field is called in a declaration: the role in lower case.
+std::string FieldName(BlockFieldRole role);
 // A block of a layout as a declaration; its index.
 Result<int32_t> BlockDeclaration(Translator* translator, Level* level, const BlockLayout& layout);
 // The same fields as arrays over all blocks.
