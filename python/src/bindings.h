@@ -225,6 +225,7 @@ void BindTypes(nb::module_& m);
 void BindViews(nb::module_& m);
 void BindModel(nb::module_& m);
 void BindProfiles(nb::module_& m);
+void BindOperators(nb::module_& m);
 void BindEvaluate(nb::module_& m);
 void BindFormats(nb::module_& m);
 void BindTables(nb::module_& m);  // tables.cc: the tables of types and operators, for tests

@@ -12,5 +12,6 @@ NB_MODULE(_tessera, m) {
   tessera::python::BindProfiles(m);
   tessera::python::BindEvaluate(m);
   tessera::python::BindFormats(m);
+  tessera::python::BindOperators(m);
   tessera::python::BindTables(m);
 }

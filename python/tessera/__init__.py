@@ -35,7 +35,9 @@ from tessera._tessera import (
     load,
     parse_profiles,
     parse_types,
+    register_operator,
     to_form,
+    unregister_operator,
 )
 
 __all__ = [
@@ -62,5 +64,7 @@ __all__ = [
     "load",
     "parse_profiles",
     "parse_types",
+    "register_operator",
     "to_form",
+    "unregister_operator",
 ]

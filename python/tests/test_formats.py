@@ -260,3 +260,41 @@ def test_formats_of_the_founding_document(root):
     for sketch in sketches:
         example = sketch.sources[0].removeprefix("the founding document, example ")
         assert (folder / f"{example}.profile.txt").is_file(), sketch.name
+
+
+def test_operators_of_somebody_else():
+    def dequantize(codes, shape):
+        assert codes.dtype == np.uint8 and shape == (2, 2)
+        return np.stack([codes & 15, codes >> 4], axis=-1) * 2.5
+
+    def quantize(values, size):
+        assert values.dtype == np.float32 and values.shape == (2, 2) and size == 2
+        codes = np.round(values / 2.5).astype(np.uint8).reshape(2, 2)
+        return codes[:, 0] | codes[:, 1] << 4
+
+    custom = tessera.Format("sketch.custom")
+    with pytest.raises(tessera.TesseraError, match="'vendor::DequantizeV2', which is not registered"):
+        custom.decode(bytes(2), (2, 2))
+    tessera.register_operator("vendor::DequantizeV2", dequantize=dequantize)
+    tessera.register_operator("vendor::QuantizeV2", quantize=quantize)
+    try:
+        value = custom.quantize([[0, 2.5], [5, 37.5]])
+        assert bytes(value.payload) == bytes([0x10, 0xF2])
+        assert custom.dequantize(value).tolist() == [[0, 2.5], [5, 37.5]]
+        with pytest.raises(tessera.TesseraError, match="is registered already"):
+            tessera.register_operator("vendor::QuantizeV2", quantize=quantize)
+        with pytest.raises(ValueError, match="has to be given"):
+            tessera.register_operator("vendor::Nothing")
+        # What goes wrong inside is an error of the format's, and names the operator.
+        with pytest.raises(tessera.TesseraError, match="vendor::DequantizeV2.*AssertionError"):
+            custom.decode(bytes(3), (6,))
+    finally:
+        assert tessera.unregister_operator("vendor::DequantizeV2")
+        assert tessera.unregister_operator("vendor::QuantizeV2")
+    assert not tessera.unregister_operator("vendor::QuantizeV2")
+    tessera.register_operator("vendor::DequantizeV2", dequantize=lambda codes, shape: np.zeros(7))
+    try:
+        with pytest.raises(tessera.TesseraError, match="gives 28 bytes"):
+            custom.decode(bytes(2), (2, 2))
+    finally:
+        tessera.unregister_operator("vendor::DequantizeV2")
