@@ -112,6 +112,7 @@
   X(kNoSuchLeaf, "no-such-leaf", kInput, "A value has no leaf of that name")                                           \
   X(kReadRange, "read-range", kInput, "A read lies outside the leaf")                                                  \
   X(kNoDecoder, "no-decoder", kInput, "The type has no decoder of standard operators at that opset")                   \
+  X(kNoEncoder, "no-encoder", kInput, "A type declares no encoder, and its values have no one right encoding")         \
   X(kUnsupported, "unsupported", kInput, "The request cannot be carried out for this value")                           \
   /* Evaluation */                                                                                                     \
   X(kEvaluate, "evaluate", kInput, "An operator of a decoder or encoder cannot be carried out on its inputs")          \

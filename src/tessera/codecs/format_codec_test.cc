@@ -166,7 +166,7 @@ TEST(FormatCodec, SizesThatDoNotFit) {
   EXPECT_THAT(EncodeFormat(format, shape, Random(128), Random(63)).error().Format(),
               HasSubstr("q8: there are 63 weights, and a row has 64 values"));
   EXPECT_EQ(DecodeFormat(format, std::vector<int64_t>{2, 63}, {}).error().code, ErrorCode::kFormatShape);
-  EXPECT_EQ(EncodeFormat(format, shape, Random(128)).error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(EncodeFormat(format, shape, Random(128)).error().code, ErrorCode::kNoEncoder);
 }
 
 TEST(FormatCodec, Decoders) {
