@@ -52,17 +52,15 @@ def with_data(name: str) -> tessera.Format:
     return tessera.Format(name, parameters={key: np.linspace(-1, 1, count) for key, count in data.items()})
 
 
-def typed(format: tessera.Format, values: int, opset: int) -> tuple[tessera.StructType, tuple[int, ...]]:
+def typed(format: tessera.Format, values: int) -> tuple[tessera.StructType, tuple[int, ...]]:
     """For a square of about so many values; for the format's own example where it does not take that."""
     side = max(1, round(values**0.5))
     columns = max(1, round(side / format.block)) * format.block
     shape = (max(1, values // columns), columns)
     try:
-        return format.struct_type(shape, decoder_opset=opset), shape
-    except tessera.TesseraError as error:
-        if error.code == "no-decoder":
-            raise
-        return format.struct_type(format.shape, decoder_opset=opset), tuple(format.shape)
+        return format.struct_type(shape), shape
+    except tessera.TesseraError:
+        return format.struct_type(format.shape), tuple(format.shape)
 
 
 def session_of(function: onnx.FunctionProto, inputs: list, constants: list, opset: int) -> onnxruntime.InferenceSession:
@@ -91,10 +89,21 @@ def portable_cost(type_: tessera.StructType, payload: np.ndarray, opset: int, ro
 
 
 def decoder_cost(
-    type_: tessera.StructType, text: str, payload: np.ndarray, opset: int, rounds: int, values: int
+    format: tessera.Format,
+    type_: tessera.StructType,
+    shape: tuple[int, ...],
+    payload: np.ndarray,
+    opset: int,
+    rounds: int,
 ) -> Cost | None:
-    """None for leaves of types that numpy does not have, which onnxruntime takes as initializers only."""
-    function = onnx.parser.parse_function(text)
+    """None where the opset does not convert a type of a leaf, or numpy has none: onnxruntime takes such leaves
+    as initializers only."""
+    try:
+        function = onnx.parser.parse_function(format.decoder(shape, opset=opset))
+    except tessera.TesseraError as error:
+        if error.code == "no-decoder":
+            return None
+        raise
     view = type_.view(payload)
     inputs, constants, feeds = [], [], {}
     for leaf in type_.leaves:
@@ -111,7 +120,7 @@ def decoder_cost(
             )
         )
     session = session_of(function, inputs, constants, opset)
-    return Cost(len(function.node), best_of(session, feeds, rounds, values))
+    return Cost(len(function.node), best_of(session, feeds, rounds, int(np.prod(shape))))
 
 
 def measure(name: str, opset: int, values: int, rounds: int) -> Row:
@@ -119,8 +128,7 @@ def measure(name: str, opset: int, values: int, rounds: int) -> Row:
     try:
         format = with_data(name)
         row.bits = format.bits_per_weight()
-        type_, shape = typed(format, values, opset)
-        row.portable = None
+        type_, shape = typed(format, values)
         count = int(np.prod(shape))
         random = np.random.default_rng(0).integers(0, 256, type_.size_bytes, dtype=np.uint8)
         try:
@@ -132,7 +140,7 @@ def measure(name: str, opset: int, values: int, rounds: int) -> Row:
             # Not every byte is a code of a codebook, or an outlier's position.
             payload, row.note = np.zeros_like(random), "of zeros"
             row.portable = portable_cost(type_, payload, opset, rounds, count)
-        row.decoder = decoder_cost(type_, format.decoder(shape, opset=opset), payload, opset, rounds, count)
+        row.decoder = decoder_cost(format, type_, shape, payload, opset, rounds)
     except tessera.TesseraError as error:
         row.note = error.code
     return row

@@ -30,6 +30,12 @@ def test_a_table(capsys):
     assert table["sketch.custom"][1:] == ["", "", "", "", "no-decoder"]
 
 
+def test_leaves_that_an_opset_does_not_convert(capsys):
+    assert decoder_cost.main([*SMALL, "--opset", "13", "int4_b32"]) == 0
+    (row,) = rows(capsys.readouterr().out).values()
+    assert row[1:3] == ["", ""] and float(row[4]) > 0 and row[5] == ""
+
+
 def test_the_limit(capsys):
     assert decoder_cost.main([*SMALL, "--limit", "1e9", "q8_0"]) == 0
     assert decoder_cost.main([*SMALL, "--limit", "0.001", "q8_0", "f32"]) == 1
