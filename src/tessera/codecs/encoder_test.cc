@@ -43,7 +43,7 @@ Tensor TensorOfFloats(ElementType type, std::vector<int64_t> dims, const std::ve
   return tensor;
 }
 
-Tensor Run(const Function& function, Tensor input) {
+Tensor Evaluate(const Function& function, Tensor input) {
   std::vector<Tensor> inputs;
   inputs.push_back(std::move(input));
   auto result = EvaluateFunction(function, std::move(inputs), {});
@@ -143,10 +143,10 @@ TEST(EncoderTest, RandomProfiles) {
     for (double special : {HUGE_VAL, -HUGE_VAL, std::nan(""), -0.0, 0.0}) {
       if (!values.empty() && random.OneIn(3)) values[generator() % values.size()] = special;
     }
-    const Tensor bytes = Run(*encoder, TensorOfFloats(type, random_case.shape, values));
+    const Tensor bytes = Evaluate(*encoder, TensorOfFloats(type, random_case.shape, values));
     ASSERT_EQ(bytes.bytes.size(), size) << what;
-    const Tensor decoded = Run(*decoder, bytes);
-    const Tensor again = Run(*encoder, decoded);
+    const Tensor decoded = Evaluate(*decoder, bytes);
+    const Tensor again = Evaluate(*encoder, decoded);
     if (!IsExact(random_case.profile)) continue;
     ++same;
     ASSERT_EQ(again.bytes, bytes.bytes) << what;
@@ -166,7 +166,7 @@ std::vector<uint64_t> CastCodes(ElementType storage, const std::vector<double>& 
   EXPECT_TRUE(types) << types.error().Format();
   const auto encoder = BuildEncoder(profile, shape, *types, opset);
   EXPECT_TRUE(encoder) << encoder.error().Format();
-  const Tensor bytes = Run(*encoder, TensorOfFloats(ElementType::kFloat, shape, values));
+  const Tensor bytes = Evaluate(*encoder, TensorOfFloats(ElementType::kFloat, shape, values));
   std::vector<uint64_t> codes;
   for (size_t i = 0; i < values.size(); ++i) codes.push_back(LoadCode(bytes.bytes, storage, i));
   return codes;
@@ -249,7 +249,9 @@ TEST(EncoderTest, IntegerTypesRoundToEvenAndSaturate) {
 Profile Parsed(const std::string& text) {
   auto parsed = ParseProfiles(text, {});
   EXPECT_TRUE(parsed) << parsed.error().Format();
-  return std::move(parsed)->Concrete()->front();
+  auto profiles = (*std::move(parsed)).Concrete();
+  EXPECT_TRUE(profiles) << profiles.error().Format();
+  return profiles->front();
 }
 
 std::string Refusal(const std::string& text, std::vector<int64_t> shape, int64_t opset = 21) {
@@ -300,7 +302,7 @@ TEST(EncoderTest, AttachedToATypeThatIsAProfiles) {
   ASSERT_TRUE(AttachEncoder(&types, 13));
   ASSERT_TRUE(types.back().encoder);
   const Tensor bytes =
-      Run(*types.back().encoder, TensorOfFloats(ElementType::kFloat, {2, 3}, {1, -1, 0.25, 0.75, 1000, -1000}));
+      Evaluate(*types.back().encoder, TensorOfFloats(ElementType::kFloat, {2, 3}, {1, -1, 0.25, 0.75, 1000, -1000}));
   EXPECT_EQ(bytes.bytes, (std::vector<uint8_t>{2, 254, 0, 2, 127, 128}));
 }
 
