@@ -29,7 +29,9 @@ Result<Function> BuildEncoder(const Profile& profile, std::span<const int64_t> s
   const ElementType data_type = profile.data_type.value_or(ElementType::kFloat);
   encoders::EncoderWriter writer(&builder, types, data_type == ElementType::kDouble);
   if (!builder.CanCast(data_type)) {
-    return writer.NoEncoder(fmt::format("opset {} has no {}", opset, Name(data_type)), "a later opset");
+    const bool later = FunctionBuilder(kMaxOpset).CanCast(data_type);
+    return writer.NoEncoder(fmt::format("opset {} has no {}", opset, Name(data_type)),
+                            later ? "a later opset" : "another data_type");
   }
   const Dims dims(shape.begin(), shape.end());
   const Value input = builder.Input("X", data_type, dims);

@@ -150,11 +150,20 @@ Result<Value> DecoderWriter::Codes(const Place& place, std::string_view field, E
   const Leaf& leaf = *found->second.leaf;
   const bool packed = !leaf.component && BitWidth(leaf.type) != bits;
   const ElementKind kind = Info(type).kind;
-  const bool same = leaf.type == type || Info(leaf.type).kind != ElementKind::kUnsigned ||
-                    (kind != ElementKind::kSigned && kind != ElementKind::kFloat);
+  const ElementKind declared = Info(leaf.type).kind;
+  // Codes may be declared in any type of their width; they mean what the profile says.
+  const bool as_unsigned = kind != ElementKind::kSigned && kind != ElementKind::kFloat;
+  const bool same = leaf.type == type || (declared == ElementKind::kUnsigned ? as_unsigned : declared == kind);
   if (!packed && same) return Field(place, path, compute_);
-  if (!packed && bits > 63) {
+  if (!packed && (bits > 63 || (declared != ElementKind::kUnsigned && declared != ElementKind::kSigned))) {
     return NoDecoder(fmt::format("{} is declared as {}", Name(type), Name(leaf.type)), "the type itself");
+  }
+  if (!packed && declared == ElementKind::kSigned) {
+    const ElementType integer = bits > kFloatBits ? ElementType::kInt64 : ElementType::kInt32;
+    TESSERA_ASSIGN(const Value numbers, Field(place, path, integer));
+    const Value turn = builder_.Scalar(integer, int64_t{1} << bits);
+    const Value negative = builder_.Less(numbers, builder_.Scalar(integer, 0));
+    return Reinterpret(builder_.Where(negative, builder_.Add(numbers, turn), numbers), type, bits);
   }
   // FLOAT would round codes of more bits.
   const bool wide = !packed && bits > kFloatBits;

@@ -33,8 +33,9 @@ Result<void> StoreFloats(EncoderWriter* writer, const Level& level, const Floati
   }
   const int64_t one = int64_t{1} << format.mantissa_bits;
   const auto mantissa_bits = static_cast<uint32_t>(format.mantissa_bits);
-  writer->Store(place, field, b.Div(all, one), bits - mantissa_bits);
-  writer->Store(place, "mantissa", b.Mod(all, one), mantissa_bits);
+  // Each of the two has few bits, though all of them may be many.
+  writer->Store(place, field, b.Cast(b.Div(all, one), ElementType::kInt32), bits - mantissa_bits);
+  writer->Store(place, "mantissa", b.Cast(b.Mod(all, one), ElementType::kInt32), mantissa_bits);
   return {};
 }
 

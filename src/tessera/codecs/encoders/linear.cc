@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "tessera/codecs/decoders/code_values.h"
 #include "tessera/codecs/encoders/encoder_writer.h"
@@ -23,13 +25,16 @@ Result<void> StoreLinear(EncoderWriter* writer, const Level& level, const Value&
   const auto& linear = std::get<LinearProfile>(level.profile->kind);
   const auto bits = static_cast<uint32_t>(linear.bits);
   const IntegerRange range = RangeOf(linear.storage_type, bits);
+  std::vector<int64_t> rounded;
   for (int64_t zero_point : zero_points) {
-    if (!HasCodes(quotients.type, range, zero_point)) {
-      return writer->NoEncoder(fmt::format("a zero point of {} is too far from codes of {} bits", zero_point, bits),
-                               "a zero point that is a code");
+    rounded.push_back(ZeroPointIn(quotients.type, zero_point).value_or(INT64_MAX));
+    if (!HasCodes(quotients.type, range, rounded.back())) {
+      return writer->NoEncoder(
+          fmt::format("codes of {} bits around a zero point of {} take more than 64 bits", bits, zero_point),
+          "a zero point of 0, or fewer bits");
     }
   }
-  Value codes = IntegerCodes(&writer->builder(), quotients, range, bits, zero_points, dims);
+  Value codes = IntegerCodes(&writer->builder(), quotients, range, bits, rounded, dims);
   codes = writer->builder().Reshape(codes, {level.place.batch, level.values});
   TESSERA_ASSIGN(const std::string field, decoders::CodesField(writer->Read(level.place.type)));
   return writer->StoreCodes(level.place, field, codes, bits);
@@ -55,7 +60,8 @@ Result<void> EncodeLinear(EncoderWriter* writer, const Level& level, const Value
     TESSERA_ASSIGN(const std::string field, decoders::CodesField(writer->Read(level.place.type)));
     return writer->StoreCodes(level.place, field, codes, info.bits);
   }
-  const double largest = LargestDistance(RangeOf(linear.storage_type, static_cast<uint32_t>(linear.bits)), *zero_point);
+  const int64_t rounded = ZeroPointIn(writer->compute(), *zero_point).value_or(INT64_MAX);
+  const double largest = LargestDistance(RangeOf(linear.storage_type, static_cast<uint32_t>(linear.bits)), rounded);
   TESSERA_ASSIGN(const Value quotients, writer->Quotients(level, numbers, linear.scale, largest));
   return StoreLinear(writer, level, quotients, {{*zero_point}}, {});
 }

@@ -165,6 +165,14 @@ IntegerRange RangeOf(ElementType type, uint32_t bits) {
   return {static_cast<int64_t>(-half), half - 1};
 }
 
+std::optional<int64_t> ZeroPointIn(ElementType type, int64_t zero_point) {
+  // Rounded once: not to double first.
+  const double number = type == ElementType::kDouble ? static_cast<double>(zero_point)
+                                                     : static_cast<double>(static_cast<float>(zero_point));
+  if (number >= 0x1p63) return std::nullopt;
+  return static_cast<int64_t>(number);
+}
+
 bool HasCodes(ElementType type, const IntegerRange& range, int64_t zero_point) {
   const WideInteger low = WideInteger{range.low} - zero_point;
   const WideInteger high = WideInteger{range.high} - zero_point;

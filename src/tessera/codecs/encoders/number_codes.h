@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct IntegerRange {
 };
 // REQUIRES: an integer type of at least that many bits.
 IntegerRange RangeOf(ElementType type, uint32_t bits);
+
+// A zero point as the decoder subtracts it: the number of `type` that is nearest to it. nullopt beyond 64 bits.
+std::optional<int64_t> ZeroPointIn(ElementType type, int64_t zero_point);
 
 // True if codes with this zero point can be found with the numbers of `type`: the distances from the zero point to both
 // ends fit into 64 bits, and are not so far off that the type has none of the numbers between them.
