@@ -27,7 +27,7 @@ Result<Function> BuildEncoder(const Profile& profile, std::span<const int64_t> s
                  decoders::RootLevel(resolved, shape, static_cast<int32_t>(types.size()) - 1));
   FunctionBuilder builder(opset);
   const ElementType data_type = profile.data_type.value_or(ElementType::kFloat);
-  encoders::EncoderWriter writer(&builder, types, data_type == ElementType::kDouble);
+  encoders::EncoderWriter writer(&builder, types, data_type == ElementType::kDouble, limits);
   if (!builder.CanCast(data_type)) {
     const bool later = FunctionBuilder(kMaxOpset).CanCast(data_type);
     return writer.NoEncoder(fmt::format("opset {} has no {}", opset, Name(data_type)),

@@ -133,13 +133,14 @@ std::optional<std::string> Difference(const Tensor& a, const Tensor& b) {
   return std::nullopt;
 }
 
-// Entries that are apart from each other, some of them equal.
+// Entries that are apart from each other, some of them equal, where random ones lie close together or underflow.
 void GiveModestBooks(RandomSource* random, Profile* profile) {
-  ForEachProfile(*profile, [&](Profile& part) {
-    auto* codebook = std::get_if<CodebookProfile>(&part.kind);
-    if (codebook == nullptr) return;
+  if (auto* codebook = std::get_if<CodebookProfile>(&profile->kind)) {
     for (float& entry : codebook->codebook_data.values) entry = static_cast<float>(random->Below(65)) / 4 - 8;
-  });
+  }
+  if (auto* tiling = std::get_if<TilingProfile>(&profile->kind)) {
+    for (Profile& tile : tiling->elem_quant) GiveModestBooks(random, &tile);
+  }
 }
 
 TEST(EncoderRandomTest, ThereAndBack) {

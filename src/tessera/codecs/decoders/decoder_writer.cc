@@ -178,38 +178,19 @@ Result<Value> DecoderWriter::Codes(const Place& place, std::string_view field, E
 
 Result<Value> DecoderWriter::StoredParameter(const Level& level, const Stored& stored, std::string_view name) {
   FunctionBuilder& b = builder_;
-  const bool per_channel = stored.per == Stored::Per::kChannel;
   const bool outer = stored.per == Stored::Per::kTensor && level.in_tile;
-  const auto* profile = std::get_if<Box<Profile>>(&stored.type);
   const Level* owner = outer ? level.root : &level;
-  if (profile != nullptr && stored.per == Stored::Per::kTile) owner = level.tiling;
-  if (owner == nullptr) return Read(level.place.type).NotAProfile(name, "is stored where there are no tiles");
-
-  int64_t axis = 0;
-  if (const auto* linear = std::get_if<LinearProfile>(&level.profile->kind)) axis = linear->axis;
   Dims dims(level.MemoryDims().size() + 1, 1);
   dims[0] = level.place.batch;
-  if (per_channel) {
-    const auto position = std::find(level.order.begin(), level.order.end(), static_cast<size_t>(axis));
-    dims[static_cast<size_t>(position - level.order.begin()) + 1] =
-        static_cast<int64_t>(level.shape[static_cast<size_t>(axis)]);
+  if (stored.per == Stored::Per::kChannel) {
+    const size_t axis = level.ChannelAxis();
+    dims[level.MemoryAxis(axis) + 1] = static_cast<int64_t>(level.shape[axis]);
   }
-
   Value value;
-  if (profile == nullptr) {
+  if (std::holds_alternative<ElementType>(stored.type)) {
     TESSERA_ASSIGN(value, Field(owner->place, name, compute_));
   } else {
-    Level nested;
-    nested.profile = &**profile;
-    TESSERA_ASSIGN(nested.place, Inside(owner->place, name));
-    nested.shape = {1};
-    if (stored.per == Stored::Per::kTile) nested.shape = level.grid;
-    if (per_channel) nested.shape = {level.shape[static_cast<size_t>(axis)]};
-    nested.values = 1;
-    for (size_t i = 0; i < nested.shape.size(); ++i) {
-      nested.order.push_back(i);
-      nested.values *= static_cast<int64_t>(nested.shape[i]);
-    }
+    TESSERA_ASSIGN(const Level nested, ParameterLevel(types_, level, stored, name));
     TESSERA_ASSIGN(value, Decode(nested));
   }
   if (outer && owner->place.batch != level.place.batch) {

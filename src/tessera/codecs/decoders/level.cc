@@ -22,6 +22,15 @@ Dims Level::BatchDims() const {
   return dims;
 }
 
+size_t Level::ChannelAxis() const {
+  const auto* linear = std::get_if<LinearProfile>(&profile->kind);
+  return linear == nullptr ? 0 : static_cast<size_t>(linear->axis);
+}
+
+size_t Level::MemoryAxis(size_t axis) const {
+  return static_cast<size_t>(std::find(order.begin(), order.end(), axis) - order.begin());
+}
+
 Result<Level> RootLevel(const Profile& profile, std::span<const int64_t> shape, int32_t type) {
   Level level;
   level.profile = &profile;
@@ -52,6 +61,27 @@ Level TileLevel(const Level& level, const Tiles& tiles, const Profile& profile, 
   tile.root = level.in_tile ? level.root : &level;
   tile.grid = tiles.grid;
   return tile;
+}
+
+Result<Level> ParameterLevel(std::span<const StructType> types, const Level& level, const Stored& stored,
+                             std::string_view name) {
+  const Level* owner = stored.per == Stored::Per::kTensor && level.in_tile ? level.root : &level;
+  if (stored.per == Stored::Per::kTile) owner = level.tiling;
+  if (owner == nullptr) {
+    return quant::Reader(types, level.place.type).NotAProfile(name, "is stored where there are no tiles");
+  }
+  Level nested;
+  nested.profile = &*std::get<Box<Profile>>(stored.type);
+  TESSERA_ASSIGN(nested.place, Inside(quant::Reader(types, owner->place.type), owner->place, name));
+  nested.shape = {1};
+  if (stored.per == Stored::Per::kTile) nested.shape = level.grid;
+  if (stored.per == Stored::Per::kChannel) nested.shape = {level.shape[level.ChannelAxis()]};
+  nested.values = 1;
+  for (size_t i = 0; i < nested.shape.size(); ++i) {
+    nested.order.push_back(i);
+    nested.values *= static_cast<int64_t>(nested.shape[i]);
+  }
+  return nested;
 }
 
 TileOrder TileOrderOf(const Level& level, const TilingProfile& tiling, const Tiles& tiles) {

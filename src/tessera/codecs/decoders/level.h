@@ -41,12 +41,20 @@ struct Level {
   Dims MemoryDims() const;
   // The same behind the batch.
   Dims BatchDims() const;
+  // The axis of channels, of a profile that stores something per channel, and where an axis stands in memory order.
+  size_t ChannelAxis() const;
+  size_t MemoryAxis(size_t axis) const;
 };
 
 // The level of a whole tensor. `profile` has to outlive it. Errors: kProfileShape for more than 2^63 - 1 values.
 Result<Level> RootLevel(const Profile& profile, std::span<const int64_t> shape, int32_t type);
 // The level of the tiles that have that profile. The levels and the profile have to outlive it.
 Level TileLevel(const Level& level, const Tiles& tiles, const Profile& profile, Place place);
+
+// The level of a stored parameter that is a profile: the tensor of all its values. `types` are those of the value.
+// REQUIRES: such a parameter. Errors: kNotAProfile.
+Result<Level> ParameterLevel(std::span<const StructType> types, const Level& level, const Stored& stored,
+                             std::string_view name);
 
 // How the values of tiles, one tile after the other, come to where the level has them: as `dims`, transposed by `perm`.
 struct TileOrder {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -33,18 +32,6 @@ constexpr std::array<Row, std::size(kFamilyNames)> kFamilies = {{
     {EncodeCast},
     {nullptr, "scales and zero points of blocks are the choice of whoever encodes"},
 }};
-
-// The largest of each row of [rows, n], n > 0: [rows, 1]. No operator of decoders goes along an axis but by halves.
-Value LargestOfRows(FunctionBuilder* builder, Value x) {
-  while (x.dims[1] > 1) {
-    const int64_t n = x.dims[1];
-    const int64_t half = (n + 1) / 2;
-    x = builder->Max(builder->Slice(x, 1, 0, half), builder->Slice(x, 1, n - half, n));
-  }
-  return x;
-}
-
-double PowerOfTwoBelow(double value) { return std::ldexp(1.0, std::ilogb(value)); }
 
 std::optional<uint32_t> ElementBits(const PhysicalType& type) {
   if (const auto* scalar = std::get_if<ScalarType>(&type.kind)) return BitWidth(scalar->type);
@@ -187,66 +174,6 @@ Value EncoderWriter::DividedBy(const Value& values, const Dims& dims, std::span<
   if (!all(divisors, 1.0)) quotients = b.Div(values, b.Const(MakeFloats(compute_, dims, divisors)));
   if (all(useless, 0)) return quotients;
   return b.Where(b.Const(ElementType::kBool, dims, useless), Number(0), quotients);
-}
-
-std::pair<Value, Value> EncoderWriter::ScaleCodes(const Value& magnitudes, ElementType type, double largest) {
-  FunctionBuilder& b = builder_;
-  const ElementInfo& info = Info(type);
-  const bool power = info.format.specials == FloatSpecials::kExponentOnly;
-  const double divisor = power ? PowerOfTwoBelow(largest) : largest;
-  const Value exact = divisor == 1 ? magnitudes : b.Div(magnitudes, Number(divisor));
-  if (info.kind != ElementKind::kFloat) {
-    const IntegerRange range = RangeOf(type, info.bits);
-    const Value codes = IntegerCodes(&b, exact, range, info.bits, {{0}});
-    const double most = AtMost(compute_, static_cast<double>(range.high));
-    return {codes, b.Min(b.Round(exact), Number(most))};
-  }
-  const Value codes = FloatTypeCodes(&b, exact, {}, type, Beyond::kLargest, ScaleRounding::kDown);
-  if (info.bits <= 32 && type != compute_) return {codes, decoders::FloatOfType(&b, compute_, codes, type)};
-  return {codes, exact};
-}
-
-Result<Value> EncoderWriter::Stored(const Level& level, const Value& values, const tessera::Stored& stored,
-                                    double largest) {
-  FunctionBuilder& b = builder_;
-  const auto* type = std::get_if<ElementType>(&stored.type);
-  if (type == nullptr) return NoEncoder("its scales are quantized themselves", "scales of an element type");
-  // The values that share a scale are those of a row.
-  const bool per_channel = stored.per == tessera::Stored::Per::kChannel;
-  const bool outer = stored.per == tessera::Stored::Per::kTensor && level.in_tile;
-  const Level& owner = outer ? *level.root : level;
-  const int64_t batch = level.place.batch;
-  Value shaped = values;
-  std::vector<int64_t> perm;
-  if (per_channel) {
-    int64_t axis = 0;
-    if (const auto* linear = std::get_if<LinearProfile>(&level.profile->kind)) axis = linear->axis;
-    const auto at = std::find(level.order.begin(), level.order.end(), static_cast<size_t>(axis)) - level.order.begin();
-    shaped = b.Reshape(values, level.BatchDims());
-    perm = {0, 1 + at};
-    for (size_t i = 0; i < level.order.size(); ++i) {
-      if (static_cast<int64_t>(i) != at) perm.push_back(static_cast<int64_t>(i) + 1);
-    }
-    shaped = b.Transpose(shaped, perm);
-  }
-  const Dims transposed = shaped.dims;
-  const int64_t rows = per_channel ? batch * transposed[1] : owner.place.batch;
-  const int64_t in_row = rows == 0 ? 0 : CountOf(values.dims) / rows;
-  shaped = b.Reshape(shaped, {rows, in_row});
-  // Infinity shall have a finite scale.
-  const double most = compute_ == ElementType::kDouble ? std::numeric_limits<double>::max()
-                                                       : static_cast<double>(std::numeric_limits<float>::max());
-  const Value magnitudes = rows == 0 || in_row == 0 ? b.Expand(b.Const(MakeFloats(compute_, {1, 1}, {{0}})), {rows, 1})
-                                                    : b.Min(LargestOfRows(&b, b.Abs(shaped)), Number(most));
-  const auto [codes, scales] = ScaleCodes(magnitudes, *type, largest);
-  Store(owner.place, "scale", codes, BitWidth(*type));
-  Value quotients = b.Where(b.Equal(scales, Number(0)), Number(0), b.Div(shaped, scales));
-  if (per_channel) {
-    std::vector<int64_t> back(perm.size());
-    for (size_t i = 0; i < perm.size(); ++i) back[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
-    quotients = b.Transpose(b.Reshape(quotients, transposed), back);
-  }
-  return b.Reshape(quotients, values.dims);
 }
 
 Result<Value> EncoderWriter::Quotients(const Level& level, const Value& values, const Scale& scale, double largest) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tessera/base/error.h"
@@ -14,6 +15,7 @@
 #include "tessera/codecs/encoders/number_codes.h"
 #include "tessera/quant/profile.h"
 #include "tessera/types/function_builder.h"
+#include "tessera/types/limits.h"
 
 namespace tessera::encoders {
 
@@ -22,8 +24,11 @@ using decoders::Place;
 
 class EncoderWriter {
  public:
-  EncoderWriter(FunctionBuilder* builder, std::span<const StructType> types, bool wide)
-      : builder_(*builder), types_(types), compute_(wide ? ElementType::kDouble : ElementType::kFloat) {}
+  EncoderWriter(FunctionBuilder* builder, std::span<const StructType> types, bool wide, const Limits& limits)
+      : builder_(*builder),
+        types_(types),
+        compute_(wide ? ElementType::kDouble : ElementType::kFloat),
+        limits_(limits) {}
 
   FunctionBuilder& builder() { return builder_; }
   ElementType compute() const { return compute_; }  // FLOAT, or DOUBLE
@@ -52,9 +57,9 @@ class EncoderWriter {
 
   // The values with 0 in place of NaN; `nan`, where given, is where those were.
   Value WithoutNan(const Value& values, Value* nan = nullptr);
-  // values / scale. A stored scale is the largest magnitude of the values that share it over `largest`, rounded to its
-  // type, and the values are divided by what was stored. Values with a scale of 0, which mean 0 whatever their codes,
-  // become 0. No NaN. Errors: kNoEncoder for a scale that is a profile of its own.
+  // values / scale. A stored scale is the largest magnitude of the values that share it over `largest`, encoded as it is
+  // stored, and the values are divided by what that means. Values with a scale of 0, which mean 0 whatever their codes,
+  // become 0. No NaN.
   Result<Value> Quotients(const Level& level, const Value& values, const Scale& scale, double largest);
   // The same for constant scales that broadcast as `dims`.
   Value DividedBy(const Value& values, const Dims& dims, std::span<const double> scales);
@@ -68,15 +73,19 @@ class EncoderWriter {
     Value codes;
     uint32_t bits = 0;
   };
+  // In stored_scale.cc.
   Result<Value> Stored(const Level& level, const Value& values, const tessera::Stored& stored, double largest);
   // The codes of positive scales, [n, 1], which are stored, and what those mean.
   std::pair<Value, Value> ScaleCodes(const Value& magnitudes, ElementType type, double largest);
+  // Scales that a profile quantizes: stores them, and gives what its decoder makes of them, in the shape of `wanted`.
+  Result<Value> NestedScales(const Level& level, const tessera::Stored& stored, const Value& wanted);
   Result<Leaf> Part(const quant::Reader& reader, const PhysicalType& type, const Place& place, std::string_view field);
   Result<Value> Unrotated(const Level& level, const Value& values, const Rotation& rotation, bool pre);
 
   FunctionBuilder& builder_;
   std::span<const StructType> types_;
   ElementType compute_;
+  const Limits& limits_;
   std::map<std::string, Leaf, std::less<>> stored_;  // by path
 };
 
