@@ -111,7 +111,7 @@ Result<Function> FormatEncoder(const FormatTypes& types, std::optional<int64_t> 
       return BuildEncoder(*types.profile, types.shape, types.types, opset.value_or(kDefaultOpset), limits);
     }
     return Fail(ErrorCode::kNoEncoder, root.Name(),
-                "has no encoder: neither a codec knows it nor does its type declare one",
+                "its type declares no encoder, and there is no profile that one follows from",
                 "encoder: FunctionProto { ... } in the format's text");
   }
   Function encoder = *root.encoder;
