@@ -1,9 +1,9 @@
-"""What encoders make of values, written a second time and slowly: profiles as Python objects that give their own text and
-their own bytes, one number after the other.
+"""What encoders make of values, written a second time and slowly: profiles as Python objects that give their own text
+and their own bytes, one number after the other.
 
-It knows nothing of how the library's encoders are built, nor of its types: bytes are the declarations of docs/profiles.md
-one behind the other, floats are rounded by comparing exact fractions with every number of the format. One operation of
-docs/decoding.md is one numpy operation.
+It knows nothing of how the library's encoders are built, nor of its types: bytes are the declarations of
+docs/profiles.md one behind the other, floats are rounded by comparing exact fractions with every number of the format.
+One operation of docs/decoding.md is one numpy operation.
 """
 
 import bisect
@@ -112,12 +112,10 @@ def power_code(x: float, up: bool) -> int:
 
 def integer_code(x: float, zero_point: int, bits: int, signed: bool) -> int:
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-    if math.isnan(x):
-        x = 0.0
     if math.isinf(x):
-        code = high if x > 0 else low
-    else:
-        code = min(max(round(Fraction(x)) + zero_point, low), high)  # Fractions round half to even
+        return (high if x > 0 else low) & ((1 << bits) - 1)
+    whole = 0 if math.isnan(x) else round(Fraction(x))  # half to even
+    code = min(max(whole + zero_point, low), high)
     return code & ((1 << bits) - 1)
 
 
@@ -245,9 +243,8 @@ class Profile:
             if isinstance(rotation, int):
                 parts.append(f"{name}_rotation: RotationProto {{ matrix_type: HADAMARD dims: [{rotation}] }}")
             elif rotation is not None:
-                parts.append(
-                    f"{name}_rotation: RotationProto {{ matrix_type: PLAIN dims: [{len(rotation)}] matrix: {rotation} }}"
-                )
+                matrix = f"dims: [{len(rotation)}] matrix: {rotation}"
+                parts.append(f"{name}_rotation: RotationProto {{ matrix_type: PLAIN {matrix} }}")
         return f"QuantizationProto {{ {' '.join(parts)} {self.body()} }}"
 
     def scale_text(self) -> str:
@@ -282,7 +279,9 @@ class Profile:
             if given is None:
                 scale = math.ldexp(1.0, self.scale[0]) if isinstance(self.scale, tuple) else self.scale
             flat = memory(values, order)
-            out.add(self.codes(flat if scale is None else quotients(flat, np.float32(scale) if given is None else scale)))
+            out.add(
+                self.codes(flat if scale is None else quotients(flat, np.float32(scale) if given is None else scale))
+            )
             return out
         scaled, stored = self.with_own_scale(values)
         codes = self.codes(memory(scaled, order))

@@ -100,9 +100,7 @@ CASES = {
         [7, 8],
     ),
     "mixed": Case(
-        Tiling(
-            [8], [Linear("UINT4", 4, scale=0.5), Linear("UINT4", 4, scale=0.5), Linear("INT8", 8, scale=0.1)]
-        ),
+        Tiling([8], [Linear("UINT4", 4, scale=0.5), Linear("UINT4", 4, scale=0.5), Linear("INT8", 8, scale=0.1)]),
         [3, 8],
     ),
     "cycled": Case(Tiling([8], [Linear("UINT4", 4, scale=0.5), Cast("FLOAT16")]), [7, 8]),
@@ -160,9 +158,7 @@ CASES = {
     "hadamard_scale": Case(Linear("INT4", 4, scale=Stored("FLOAT16", "tensor"), pre=8), [4, 16]),
     "diagonal": Case(Linear("INT8", 8, scale=0.1, pre=[0.5, 0.25, -2.0], post=[0.1, 7.0]), [2, 3]),
     "diagonal_zero": Case(Linear("INT8", 8, scale=0.1, pre=[0.5, 0.0, -2.0]), [2, 3]),
-    "rotated_tiles": Case(
-        Tiling([2, 4], [Linear("INT8", 8, scale=FLOAT16, pre=4)], axes=[0, 1], perm=[1, 0]), [4, 12]
-    ),
+    "rotated_tiles": Case(Tiling([2, 4], [Linear("INT8", 8, scale=FLOAT16, pre=4)], axes=[0, 1], perm=[1, 0]), [4, 12]),
     "scalar": Case(Linear("INT8", 8, scale=0.02), []),
     "empty": Case(Linear("INT8", 8, scale=0.02), [0, 4]),
 }
@@ -241,5 +237,3 @@ def test_encoders_give_the_models_bytes(name: str) -> None:
             assert got.dtype == np.uint8
             assert got.tobytes() == expected[seed], (opset, seed)
             assert run_in_onnxruntime(session, input_name, values) == expected[seed], (opset, seed)
-
-

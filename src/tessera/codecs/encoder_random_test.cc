@@ -91,8 +91,8 @@ struct ExactFamily {
 bool IsExact(const Profile& profile) {
   bool exact = true;
   ForEachProfile(profile, [&](const Profile& part) {
-    exact = exact && !part.pre_rotation && !part.post_rotation && !part.data_type &&
-            std::visit(ExactFamily(), part.kind);
+    exact =
+        exact && !part.pre_rotation && !part.post_rotation && !part.data_type && std::visit(ExactFamily(), part.kind);
   });
   return exact;
 }
@@ -173,7 +173,8 @@ TEST(EncoderRandomTest, ThereAndBack) {
     const auto decoder =
         BuildPayloadDecoder(random_case.profile, random_case.shape, *types, std::span(&size, 1), opset);
     if (!decoder) {
-      ASSERT_THAT(decoder.error().Format(), AnyOf(HasSubstr("is declared as"), HasSubstr("are declared as bytes"))) << what;
+      ASSERT_THAT(decoder.error().Format(), AnyOf(HasSubstr("is declared as"), HasSubstr("are declared as bytes")))
+          << what;
       continue;
     }
     const ElementType type = random_case.profile.data_type.value_or(ElementType::kFloat);

@@ -8,23 +8,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
-#include <map>
-#include <optional>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "tessera/codecs/decoder.h"
 #include "tessera/codecs/evaluator.h"
 #include "tessera/quant/profile_text.h"
-#include "tessera/quant/testing/random_profile.h"
 #include "tessera/types/element_value.h"
 #include "tessera/types/function_check.h"
-#include "tessera/types/notation.h"
 #include "tessera/types/operators.h"
 #include "tessera/types/type_table.h"
 
@@ -186,6 +180,48 @@ TEST(EncoderTest, WhatHasNoEncoderSaysWhy) {
               HasSubstr("whose inverse is not known"));
   EXPECT_THAT(Refusal("QuantizationProto { cast: CastUniformProto { storage_type: FLOAT } }", {2, 2}, 12),
               HasSubstr("opset 12 has no encoders (13 to 26) [argument]"));
+}
+
+TEST(EncoderTest, TheSameBytesAtEveryOpset) {
+  const std::string linear =
+      "linear: LinearUniformProto { storage_type: INT4 bits: 4 axis: -1 scale: stored(FLOAT8E4M3FN) }";
+  const std::string mx =
+      "floating_point: FloatingPointUniformProto { sign_bits: 1 exponent_bits: 2 mantissa_bits: 1 exponent_bias: 1 "
+      "scale: stored(FLOAT8E8M0) }";
+  const std::string nested =
+      "floating_point: FloatingPointUniformProto { sign_bits: 1 exponent_bits: 2 mantissa_bits: 1 exponent_bias: 1 "
+      "scale: stored(QuantizationProto { cast: CastUniformProto { storage_type: BFLOAT16 } }) }";
+  const std::string book =
+      "codebook: CodebookProto { codebook_data: [-1, 0, 1] packed_count: 5 packed_bytes: 1 scale: stored(FLOAT16) }";
+  const std::string log = "log: LogUniformProto { bits: 3 base: 2 offset: -4 has_sign: true }";
+  const std::string cast = "cast: CastUniformProto { storage_type: FLOAT6E3M2 }";
+  std::mt19937_64 generator(5);
+  std::normal_distribution<double> normal;
+  std::vector<double> values;
+  for (int i = 0; i < 120; ++i) values.push_back(normal(generator));
+  for (const std::string& element : {linear, mx, nested, book, log, cast}) {
+    SCOPED_TRACE(element);
+    const Profile profile = Parsed(
+        "QuantizationProto { tiling: TilingQuantizationProto { tile_shape: [20] elem_quant: "
+        "[QuantizationProto { " +
+        element + " }] } }");
+    const std::vector<int64_t> shape = {2, 60};
+    const auto types = TranslateProfile(profile, shape);
+    ASSERT_TRUE(types) << types.error().Format();
+    Problems problems;
+    const auto type = TypeTable::Build(*types, {}, &problems).Get(static_cast<int64_t>(types->size()) - 1);
+    std::vector<uint8_t> first;
+    for (int64_t opset = kMinOpset; opset <= kMaxOpset; ++opset) {
+      const auto encoder = BuildEncoder(profile, shape, *types, opset);
+      ASSERT_TRUE(encoder) << encoder.error().Format();
+      CheckEncoder(*encoder, nullptr, type->size_bits / 8, Path("encoder"), &problems);
+      ASSERT_TRUE(problems.empty()) << problems.list().front().Format();
+      const Tensor bytes = Evaluate(*encoder, TensorOfFloats(ElementType::kFloat, shape, values));
+      if (first.empty()) first = bytes.bytes;
+      ASSERT_EQ(bytes.bytes, first) << opset;
+    }
+    EXPECT_GT(std::set(first.begin(), first.end()).size(), 5U);
+  }
 }
 
 TEST(EncoderTest, AttachedToATypeThatIsAProfiles) {

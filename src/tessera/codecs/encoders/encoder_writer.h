@@ -57,9 +57,9 @@ class EncoderWriter {
 
   // The values with 0 in place of NaN; `nan`, where given, is where those were.
   Value WithoutNan(const Value& values, Value* nan = nullptr);
-  // values / scale. A stored scale is the largest magnitude of the values that share it over `largest`, encoded as it is
-  // stored, and the values are divided by what that means. Values with a scale of 0, which mean 0 whatever their codes,
-  // become 0. No NaN.
+  // values / scale. A stored scale is the largest magnitude of the values that share it over `largest`, encoded as it
+  // is stored, and the values are divided by what that means. Values with a scale of 0, which mean 0 whatever their
+  // codes, become 0. No NaN.
   Result<Value> Quotients(const Level& level, const Value& values, const Scale& scale, double largest);
   // The same for constant scales that broadcast as `dims`.
   Value DividedBy(const Value& values, const Dims& dims, std::span<const double> scales);
