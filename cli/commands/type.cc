@@ -76,6 +76,10 @@ Command Setup(CLI::App* app, TypeForm by_default, const FormRow (&forms)[kCount]
                   "Give the types a decoder: a function of standard operators of this opset that computes the tensor")
       ->type_name("OPSET")
       ->check(CLI::Range(kMinOpset, kMaxOpset));
+  app->add_option("--encoder", report.translation.encoder_opset,
+                  "Give the types an encoder: the function that makes the bytes, where values have one right encoding")
+      ->type_name("OPSET")
+      ->check(CLI::Range(kMinOpset, kMaxOpset));
   CLI::Option* bytes = app->add_option("--bytes", report.layout.max_bytes, "How many bytes to draw (default 64)")
                            ->type_name("N")
                            ->check(CLI::NonNegativeNumber);

@@ -48,18 +48,23 @@ FormatObject Make(Format format, Parameters parameters, const Limits* limits) {
 }
 
 TypeObject TypeOf(const FormatObject& self, const Dims& shape, const std::optional<Text>& name,
-                  std::optional<uint64_t> outliers, std::optional<int64_t> decoder_opset) {
+                  std::optional<uint64_t> outliers, std::optional<int64_t> decoder_opset,
+                  std::optional<int64_t> encoder_opset) {
   FormatObject named = self;
   if (name) named.options.name = name->bytes;
   named.options.outliers = outliers;
   FormatTypes types = Declare(named, shape);
-  if (decoder_opset) {
-    auto build = [&] {
-      nb::gil_scoped_release release;
-      return FormatDecoder(types, decoder_opset, self.options.limits);
-    };
-    types.types.back().decoder = Unwrap(build());
-  }
+  auto add = [&]() -> Result<void> {
+    nb::gil_scoped_release release;
+    if (decoder_opset) {
+      TESSERA_ASSIGN(types.types.back().decoder, FormatDecoder(types, decoder_opset, self.options.limits));
+    }
+    if (encoder_opset) {
+      TESSERA_ASSIGN(types.types.back().encoder, FormatEncoder(types, encoder_opset, self.options.limits));
+    }
+    return {};
+  };
+  Unwrap(add());
   return CheckedRoot(std::move(types.types), self.options.limits);
 }
 
@@ -163,11 +168,13 @@ Array Dequantize(const FormatObject& self, const nb::object& value) {
   return Decode(self, bytes, *shape);
 }
 
-Text DecoderText(const FormatObject& self, const Dims& shape, std::optional<int64_t> opset) {
+// FormatDecoder or FormatEncoder, as text.
+template <auto build_function>
+Text FunctionText(const FormatObject& self, const Dims& shape, std::optional<int64_t> opset) {
   const FormatTypes types = Declare(self, shape);
   auto build = [&] {
     nb::gil_scoped_release release;
-    return FormatDecoder(types, opset, self.options.limits);
+    return build_function(types, opset, self.options.limits);
   };
   return {PrintFunctionText(Unwrap(build()), 0)};
 }
@@ -258,16 +265,22 @@ parameters: data that belongs to a model and not to the format, such as a codebo
           "type; None where there are no values.")
       .def("struct_type", &TypeOf, nb::arg("shape"), nb::kw_only(), nb::arg("name") = nb::none(),
            nb::arg("outliers") = nb::none(), nb::arg("decoder_opset") = nb::none(),
+           nb::arg("encoder_opset") = nb::none(),
            R"(The struct type of a tensor of this shape.
 
 name: of the type. outliers: how many values a sparse profile keeps apart. decoder_opset: gives a format by profile a
-decoder of operators of that version of ONNX's opset, 13 to 26; one by struct types has its own.
+decoder of operators of that version of ONNX's opset, 13 to 26; one by struct types has its own. encoder_opset: the same
+for an encoder.
 Raises TesseraError for a shape that the blocks do not divide, with the nearest that they do.)")
       .def("profile", &ProfileOfFormat, nb::arg("shape") = nb::none(),
            "The profile of a format that is described by one, else None.")
-      .def("decoder", &DecoderText, nb::arg("shape"), nb::kw_only(), nb::arg("opset") = nb::none(),
+      .def("decoder", &FunctionText<FormatDecoder>, nb::arg("shape"), nb::kw_only(), nb::arg("opset") = nb::none(),
            "The function from the leaves of the struct type to the tensor, of standard operators, in ONNX's text "
            "syntax.")
+      .def("encoder", &FunctionText<FormatEncoder>, nb::arg("shape"), nb::kw_only(), nb::arg("opset") = nb::none(),
+           R"(The function from the tensor to the bytes, of standard operators, in ONNX's text syntax.
+
+Raises TesseraError, "no-encoder", where a format leaves a choice to whoever encodes.)")
       .def("quantize", &Quantize, nb::arg("array"), nb::arg("weights") = nb::none(),
            nb::sig("def quantize(self, array: ArrayLike, weights: ArrayLike | None = None) -> StructView"),
            R"(The value that stands for an array, which is taken as float32.

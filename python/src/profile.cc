@@ -9,6 +9,7 @@
 
 #include "bindings.h"
 #include "tessera/codecs/decoder.h"
+#include "tessera/codecs/encoder.h"
 #include "tessera/quant/profile_text.h"
 #include "tessera/quant/translate.h"
 #include "tessera/quant/validate.h"
@@ -28,7 +29,8 @@ std::vector<Profile> ParseAll(const Text& text, const TextOptions& options) {
 }
 
 TypeObject TypeOf(const Profile& profile, const std::vector<int64_t>& shape, const std::optional<Text>& name,
-                  std::optional<uint64_t> outliers, std::optional<int64_t> decoder_opset, const Limits* limits) {
+                  std::optional<uint64_t> outliers, std::optional<int64_t> decoder_opset,
+                  std::optional<int64_t> encoder_opset, const Limits* limits) {
   TranslateOptions options;
   if (name) options.spelling.name = name->bytes;
   options.outliers = outliers;
@@ -38,6 +40,9 @@ TypeObject TypeOf(const Profile& profile, const std::vector<int64_t>& shape, con
     TESSERA_ASSIGN(std::vector<StructType> types, TranslateProfile(profile, shape, options));
     if (decoder_opset) {
       TESSERA_ASSIGN(types.back().decoder, BuildDecoder(profile, shape, types, *decoder_opset, options.limits));
+    }
+    if (encoder_opset) {
+      TESSERA_ASSIGN(types.back().encoder, BuildEncoder(profile, shape, types, *encoder_opset, options.limits));
     }
     return types;
   };
@@ -122,12 +127,14 @@ file_name: how errors call the text.)")
           nb::kw_only(), nb::arg("limits") = nb::none(),
           "Everything that is wrong with the profile, whatever shape it is used for; empty if it is in order.")
       .def("struct_type", &TypeOf, nb::arg("shape"), nb::kw_only(), nb::arg("name") = nb::none(),
-           nb::arg("outliers") = nb::none(), nb::arg("decoder_opset") = nb::none(), nb::arg("limits") = nb::none(),
+           nb::arg("outliers") = nb::none(), nb::arg("decoder_opset") = nb::none(),
+           nb::arg("encoder_opset") = nb::none(), nb::arg("limits") = nb::none(),
            R"(The struct type of a tensor of this shape.
 
 name: of the type; those of its parts begin with it.
 outliers: how many values a sparse profile keeps apart, where its outlier_ratio is not to say so.
 decoder_opset: gives the type a decoder of operators of that version of ONNX's opset, 13 to 26.
+encoder_opset: the same for an encoder, which profiles have whose values have one right encoding.
 Raises TesseraError for a profile that is not in order, data that is still open, or a shape that does not fit.)")
       .def("resolved", &Resolved,
            "The same meaning with nothing left to infer: sizes of codebooks are set. StructType.profile gives such "

@@ -379,6 +379,27 @@ def test_help_has_examples() -> None:
         assert option in text
 
 
+def test_encoders_of_profiles_of_their_types_and_of_formats(tmp_path: Path, q4: Path) -> None:
+    text = output("type", q4, "--shape", "64x128", "--encoder", "13")
+    root = tessera.StructType.parse(text)
+    assert root.encoder is not None and 'opset_import: ["" : 13]' in root.encoder and root.decoder is None
+    assert root == tessera.Profile.parse(q4.read_text()).struct_type((64, 128), name=root.name, encoder_opset=13)
+    plain = tmp_path / "plain.struct.txt"
+    plain.write_text(output("type", q4, "--shape", "64x128"))
+    assert output("type", plain, "--encoder", "13") == text
+    # Beside a decoder, which says what the encoder's input is.
+    both = tessera.StructType.parse(output("type", plain, "--encoder", "21", "--decoder", "21"))
+    assert both.encoder is not None and "float16[64,128] X" in both.encoder
+    assert both.decoder is not None and "float16[64,128] Y" in both.decoder
+    by_format = tessera.StructType.parse(output("type", "int4_b32", "--shape", "4x64", "--encoder", "26"))
+    assert by_format.encoder == tessera.Format("int4_b32").encoder((4, 64), opset=26)
+    assert run("type", q4, "--shape", "64x128", "--encoder", "27").returncode == 2
+    (line,) = errors("type", "q4_0", "--shape", "4x64", "--encoder", "21")
+    assert "[no-encoder]" in line and "(encoder: FunctionProto { ... } in the format's text)" in line
+    (line,) = errors("type", "int4z_b32", "--shape", "4x64", "--encoder", "21")
+    assert "zero points that are stored are the choice of whoever encodes (a constant zero point) [no-encoder]" in line
+
+
 def test_decoders_of_profiles_and_of_their_types(tmp_path: Path, q4: Path) -> None:
     text = output("type", q4, "--shape", "64x128", "--decoder", "21")
     root = tessera.StructType.parse(text)

@@ -141,6 +141,27 @@ def test_decoders():
     assert raised.value.code == "no-decoder"
 
 
+def test_encoders():
+    format = tessera.Format("int4_b32")
+    text = format.encoder((2, 64), opset=17)
+    assert re.search(r'opset_import: \["" *: *17\]', text)
+    assert "uint8[72] bytes" in text and "float[2,64] X" in text
+    assert re.search(r'opset_import: \["" *: *21\]', format.encoder((2, 64)))
+    type = format.struct_type((2, 64), encoder_opset=17)
+    assert type.encoder == text and type.decoder is None
+    assert format.struct_type((2, 64), decoder_opset=21, encoder_opset=21).decoder is not None
+    with pytest.raises(tessera.TesseraError) as raised:
+        format.encoder((2, 64), opset=12)
+    assert raised.value.code == "argument"
+    for refused in (tessera.Format("q4_0"), tessera.Format("int4z_b32"), tessera.Format("sketch.custom")):
+        with pytest.raises(tessera.TesseraError) as raised:
+            refused.encoder((2, 64))
+        assert raised.value.code == "no-encoder"
+        with pytest.raises(tessera.TesseraError) as raised:
+            refused.struct_type((2, 64), encoder_opset=21)
+        assert raised.value.code == "no-encoder"
+
+
 def blocks(rng, count, block):
     """Payload of int4_b{block} with ordinary scales, and the values that it means."""
     scales = rng.uniform(-2, 2, count).astype(np.float16)

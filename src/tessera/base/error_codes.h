@@ -113,6 +113,7 @@
   X(kReadRange, "read-range", kInput, "A read lies outside the leaf")                                                  \
   X(kNoDecoder, "no-decoder", kInput, "The type has no decoder of standard operators at that opset")                   \
   X(kCodeOutside, "code-outside", kInput, "A payload has a code that its codebook or tensor has not")                  \
+  X(kNoEncoder, "no-encoder", kInput, "A type declares no encoder, and its values have no one right encoding")         \
   X(kUnsupported, "unsupported", kInput, "The request cannot be carried out for this value")                           \
   /* Evaluation */                                                                                                     \
   X(kEvaluate, "evaluate", kInput, "An operator of a decoder or encoder cannot be carried out on its inputs")          \

@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "tessera/base/checked.h"
 #include "tessera/codecs/decoders/decoder_writer.h"
 #include "tessera/codecs/payload_reader.h"
 #include "tessera/types/function_check.h"
@@ -34,21 +33,9 @@ Result<std::shared_ptr<const CheckedType>> CheckedRoot(std::span<const StructTyp
 // The tensor from the leaves of `type`.
 Result<Value> DecodeLeaves(FunctionBuilder* builder, const Profile& profile, std::span<const int64_t> shape,
                            std::span<const StructType> types, const CheckedType& type, std::span<const Value> leaves) {
-  decoders::Level level;
   const Profile resolved = Resolved(profile);
-  level.profile = &resolved;
-  level.is_root = true;
-  level.place.type = static_cast<int32_t>(types.size()) - 1;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    level.shape.push_back(static_cast<uint64_t>(shape[i]));
-    level.order.push_back(i);
-  }
-  const std::optional<uint64_t> values = CheckedProduct(level.shape);
-  if (!values || *values > static_cast<uint64_t>(INT64_MAX)) {
-    return Fail(ErrorCode::kProfileShape, ShapeText(shape), "the tensor has more than 2^63 - 1 values",
-                "a smaller shape");
-  }
-  level.values = static_cast<int64_t>(*values);
+  TESSERA_ASSIGN(const decoders::Level level,
+                 decoders::RootLevel(resolved, shape, static_cast<int32_t>(types.size()) - 1));
   const ElementType data_type = profile.data_type.value_or(ElementType::kFloat);
   decoders::DecoderWriter writer(builder, types, type, leaves, data_type == ElementType::kDouble);
   TESSERA_ASSIGN(Value decoded, writer.Decode(level));

@@ -6,6 +6,7 @@
 
 #include "tessera/base/checked.h"
 #include "tessera/codecs/decoder.h"
+#include "tessera/codecs/encoder.h"
 #include "tessera/codecs/format_codecs/format_codecs.h"
 #include "tessera/quant/translate.h"
 #include "tessera/types/function_check.h"
@@ -32,6 +33,12 @@ Result<const FormatCodec*> NamedCodec(const Format& format, const FormatTypes& t
                 "a codec that there is, or none");
   }
   return &codec;
+}
+
+Result<void> CheckOpset(std::optional<int64_t> opset) {
+  if (!opset || (*opset >= kMinOpset && *opset <= kMaxOpset)) return {};
+  return Fail(ErrorCode::kArgument, "opset", fmt::format("{} is outside the range", *opset),
+              fmt::format("{} to {}", kMinOpset, kMaxOpset));
 }
 
 std::string ShapeName(const std::vector<int64_t>& shape) { return shape.empty() ? "a scalar" : ShapeText(shape); }
@@ -82,10 +89,7 @@ Result<EncodedFormat> EncodeFormat(const Format& format, std::span<const int64_t
 }
 
 Result<Function> FormatDecoder(const FormatTypes& types, std::optional<int64_t> opset, const Limits& limits) {
-  if (opset && (*opset < kMinOpset || *opset > kMaxOpset)) {
-    return Fail(ErrorCode::kArgument, "opset", fmt::format("{} is outside the range", *opset),
-                fmt::format("{} to {}", kMinOpset, kMaxOpset));
-  }
+  TESSERA_TRY(CheckOpset(opset));
   const StructType& root = types.root->declaration;
   if (!root.decoder) {
     return BuildDecoder(*types.profile, types.shape, types.types, opset.value_or(kDefaultOpset), limits);
@@ -97,6 +101,26 @@ Result<Function> FormatDecoder(const FormatTypes& types, std::optional<int64_t> 
   CheckDecoder(decoder, types.root->leaves, Path("decoder"), &problems);
   if (!problems.empty()) return tl::unexpected<Error>(problems.list().front());
   return decoder;
+}
+
+Result<Function> FormatEncoder(const FormatTypes& types, std::optional<int64_t> opset, const Limits& limits) {
+  TESSERA_TRY(CheckOpset(opset));
+  const StructType& root = types.root->declaration;
+  if (!root.encoder) {
+    if (types.profile) {
+      return BuildEncoder(*types.profile, types.shape, types.types, opset.value_or(kDefaultOpset), limits);
+    }
+    return Fail(ErrorCode::kNoEncoder, root.Name(),
+                "its type declares no encoder, and there is no profile that one follows from",
+                "encoder: FunctionProto { ... } in the format's text");
+  }
+  Function encoder = *root.encoder;
+  if (!opset) return encoder;
+  for (OpsetImport& import : encoder.opset_imports) import.version = *opset;
+  Problems problems;
+  CheckEncoder(encoder, root.decoder ? &*root.decoder : nullptr, types.SizeBytes(), Path("encoder"), &problems);
+  if (!problems.empty()) return tl::unexpected<Error>(problems.list().front());
+  return encoder;
 }
 
 std::string CodecName(const Format& format, const FormatTypes& types) {

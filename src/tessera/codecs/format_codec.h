@@ -32,8 +32,8 @@ struct EncodedFormat {
 };
 
 // `weights` say how much each column matters, the same for every row: empty, or one for each value of the last axis.
-// Errors: as DecodeFormat; kArgument for another number of values or weights than the shape has; kUnsupported where the
-// codec has no encoder.
+// Errors: as DecodeFormat; kArgument for another number of values or weights than the shape has; kNoEncoder where there
+// is none.
 Result<EncodedFormat> EncodeFormat(const Format& format, std::span<const int64_t> shape, std::span<const float> values,
                                    std::span<const float> weights = {}, const DeclareOptions& options = {});
 Result<EncodedFormat> EncodeFormat(const Format& format, const FormatTypes& types, std::span<const float> values,
@@ -45,6 +45,11 @@ Result<EncodedFormat> EncodeFormat(const Format& format, const FormatTypes& type
 Result<Function> FormatDecoder(const FormatTypes& types, std::optional<int64_t> opset = std::nullopt,
                                const Limits& limits = {});
 inline constexpr int64_t kDefaultOpset = 21;
+
+// The encoder: the root's own, or for a format by profile the one that follows from it. Errors: kNoEncoder, and others
+// of BuildEncoder; as above where the root's own does not exist at `opset`.
+Result<Function> FormatEncoder(const FormatTypes& types, std::optional<int64_t> opset = std::nullopt,
+                               const Limits& limits = {});
 
 // Which codec DecodeFormat takes: "ggml q4_k", "native linear", "decoder".
 std::string CodecName(const Format& format, const FormatTypes& types);

@@ -14,6 +14,7 @@
 #include "tessera/base/checked.h"
 #include "tessera/formats/catalog.h"
 #include "tessera/formats/ggml/block_type.h"
+#include "tessera/types/type_table.h"
 
 namespace tessera {
 namespace {
@@ -166,7 +167,7 @@ TEST(FormatCodec, SizesThatDoNotFit) {
   EXPECT_THAT(EncodeFormat(format, shape, Random(128), Random(63)).error().Format(),
               HasSubstr("q8: there are 63 weights, and a row has 64 values"));
   EXPECT_EQ(DecodeFormat(format, std::vector<int64_t>{2, 63}, {}).error().code, ErrorCode::kFormatShape);
-  EXPECT_EQ(EncodeFormat(format, shape, Random(128)).error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(EncodeFormat(format, shape, Random(128)).error().code, ErrorCode::kNoEncoder);
 }
 
 TEST(FormatCodec, Decoders) {
@@ -179,6 +180,26 @@ TEST(FormatCodec, Decoders) {
   EXPECT_EQ(FormatDecoder(profile, 23)->opset_imports[0].version, 23);
   EXPECT_EQ(FormatDecoder(profile, 12).error().code, ErrorCode::kArgument);
   EXPECT_EQ(FormatDecoder(own, 27).error().code, ErrorCode::kArgument);
+}
+
+TEST(FormatCodec, Encoders) {
+  const std::vector<int64_t> shape = {2, 64};
+  const FormatTypes own = *DeclareFormat(Q8(), shape);
+  EXPECT_THAT(FormatEncoder(own).error().Format(), HasSubstr("its type declares no encoder, and there is no profile"));
+  const FormatTypes profile = *DeclareFormat(*FindFormat("int4_b32"), shape);
+  EXPECT_EQ(FormatEncoder(profile)->opset_imports[0].version, kDefaultOpset);
+  EXPECT_EQ(FormatEncoder(profile, 13)->opset_imports[0].version, 13);
+  EXPECT_EQ(FormatEncoder(profile, 12).error().code, ErrorCode::kArgument);
+  // One that a type declares, though its profile has another, and at another opset.
+  FormatTypes declared = profile;
+  declared.types.back().encoder = *FormatEncoder(profile, 13);
+  Problems problems;
+  const TypeTable table = TypeTable::Build(declared.types, {}, &problems);
+  declared.root = table.Get(static_cast<int64_t>(declared.types.size()) - 1);
+  ASSERT_NE(declared.root, nullptr);
+  EXPECT_EQ(FormatEncoder(declared)->opset_imports[0].version, 13);
+  EXPECT_EQ(FormatEncoder(declared, 14)->opset_imports[0].version, 14);
+  EXPECT_EQ(FormatEncoder(declared, 27).error().code, ErrorCode::kArgument);
 }
 
 // Every format of the catalogue decodes, whichever codec it has, and names no codec that there is not.

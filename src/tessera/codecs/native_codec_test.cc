@@ -18,6 +18,7 @@
 
 #include "tessera/codecs/custom_operators.h"
 #include "tessera/codecs/decoder.h"
+#include "tessera/codecs/encoder.h"
 #include "tessera/codecs/evaluator.h"
 #include "tessera/codecs/native/numbers.h"
 #include "tessera/codecs/testing/random_payload.h"
@@ -25,6 +26,7 @@
 #include "tessera/quant/testing/random_profile.h"
 #include "tessera/types/element_value.h"
 #include "tessera/types/notation.h"
+#include "tessera/types/operators.h"
 
 namespace tessera {
 namespace {
@@ -217,6 +219,17 @@ std::string Error(const std::string& text, std::vector<int64_t> shape, std::vect
                   std::optional<uint64_t> outliers = std::nullopt) {
   const auto bytes = CodecOf(text, std::move(shape), outliers).Encode(values);
   return bytes ? "none" : bytes.error().Format();
+}
+
+// Of many magnitudes, a few of them special.
+std::vector<double> RandomValues(RandomSource* random, uint64_t count) {
+  std::vector<double> values(count);
+  for (double& value : values) {
+    const double unit = static_cast<double>(random->Next() >> 11) / 0x1p53 - 0.5;
+    value = random->OneIn(20) ? 0 : unit * std::ldexp(1.0, static_cast<int>(random->Below(8)));
+    if (random->OneIn(200)) value = std::vector<double>{kInf, -kInf, kNan, -0.0, 1e38, 1e-40}[random->Below(6)];
+  }
+  return values;
 }
 
 using Bytes = std::vector<uint8_t>;
@@ -537,8 +550,49 @@ TEST(NativeCodecTest, OperatorsThatAreRegistered) {
   EXPECT_FALSE(UnregisterQuantizer("test::Halve"));
 }
 
-// Whatever the values are, they are encoded the same way again, and what was decoded is encoded without further loss
-// where scales are constants or fit their largest magnitude.
+// The encoder as a function is another implementation of the same rules.
+TEST(NativeCodecTest, EncodesRandomProfilesAsTheirEncodersDo) {
+  std::map<std::string_view, int> families;
+  int compared = 0;
+  for (uint64_t seed = 0; seed < 6'000; ++seed) {
+    RandomSource random(seed);
+    const RandomCase random_case = RandomProfile(&random);
+    const std::vector<StructType> types =
+        *TranslateProfile(random_case.profile, random_case.shape, random_case.Options());
+    const int64_t opset = kMinOpset + static_cast<int64_t>(seed % 14);
+    const auto encoder = BuildEncoder(random_case.profile, random_case.shape, types, opset);
+    if (!encoder) continue;
+    const ElementType type = random_case.profile.data_type.value_or(ElementType::kFloat);
+    if (type != ElementType::kFloat && type != ElementType::kDouble) continue;
+    const auto codec = NativeCodec::Create(random_case.profile, random_case.shape, types);
+    ASSERT_TRUE(codec);
+    const std::vector<double> values = RandomValues(&random, codec->count());
+    Tensor input{.type = type, .dims = random_case.shape, .bytes = {}};
+    for (double value : values) {
+      const uint64_t code = EncodeFloat(type, value, Overflow::kOverflow);
+      const auto* bytes = reinterpret_cast<const uint8_t*>(&code);
+      input.bytes.insert(input.bytes.end(), bytes, bytes + UnpackedBytes(type));
+    }
+    const std::string what = fmt::format("seed {}\n{}", seed, PrintProfile(random_case.profile));
+    const auto expected = EvaluateFunction(*encoder, {input}, {});
+    ASSERT_TRUE(expected) << expected.error().Format() << what;
+    const auto bytes = codec->Encode(values);
+    ASSERT_TRUE(bytes) << bytes.error().Format() << what;
+    if (*bytes != expected->bytes) {
+      const auto at = std::mismatch(bytes->begin(), bytes->end(), expected->bytes.begin()).first - bytes->begin();
+      FAIL() << "byte " << at << what << PrintNotation(types) << ::testing::PrintToString(values) << "\n"
+             << ::testing::PrintToString(*bytes) << "\n"
+             << ::testing::PrintToString(expected->bytes);
+    }
+    ++compared;
+    ForEachProfile(random_case.profile, [&](const Profile& profile) { ++families[NamesOf(profile).field]; });
+  }
+  EXPECT_GT(compared, 2'000);
+  EXPECT_EQ(families.size(), 6u);
+  for (const auto& [family, count] : families) EXPECT_GT(count, 60) << family;
+}
+
+// Whatever the values are, they are encoded the same way again, and decode.
 TEST(NativeCodecTest, EncodesRandomValuesOfRandomProfiles) {
   int encoded = 0;
   std::map<std::string, int> refusals;
@@ -550,12 +604,7 @@ TEST(NativeCodecTest, EncodesRandomValuesOfRandomProfiles) {
     const auto codec = NativeCodec::Create(random_case.profile, random_case.shape, types);
     ASSERT_TRUE(codec);
     const std::string what = fmt::format("seed {}\n{}", seed, PrintProfile(random_case.profile));
-    std::vector<double> values(codec->count());
-    for (double& value : values) {
-      const double unit = static_cast<double>(random.Next() >> 11) / 0x1p53 - 0.5;
-      value = random.OneIn(20) ? 0 : unit * std::ldexp(1.0, static_cast<int>(random.Below(8)));
-      if (random.OneIn(200)) value = std::vector<double>{kInf, -kInf, kNan, -0.0, 1e38, 1e-40}[random.Below(6)];
-    }
+    const std::vector<double> values = RandomValues(&random, codec->count());
     const auto bytes = codec->Encode(values);
     if (!bytes) {
       ++refusals[std::string(Info(bytes.error().code).slug)];

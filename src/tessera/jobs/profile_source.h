@@ -29,6 +29,8 @@ struct TranslationOptions {
   std::optional<uint64_t> outliers;  // TranslateOptions::outliers
   // Gives every root a decoder of this opset, in place of one that it has. Of struct types, too.
   std::optional<int64_t> decoder_opset;
+  // The same for encoders.
+  std::optional<int64_t> encoder_opset;
 };
 
 struct Translation {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tessera/codecs/decoder.h"
+#include "tessera/codecs/encoder.h"
 #include "tessera/codecs/format_codec.h"
 #include "tessera/jobs/logical_shape.h"
 #include "tessera/onnx/check_model.h"
@@ -46,6 +47,9 @@ Result<Declared> DeclaredBy(const Source& source, const TranslationOptions& opti
   if (options.decoder_opset) {
     TESSERA_ASSIGN(types->types.back().decoder, FormatDecoder(*types, *options.decoder_opset, declare.limits));
   }
+  if (options.encoder_opset) {
+    TESSERA_ASSIGN(types->types.back().encoder, FormatEncoder(*types, *options.encoder_opset, declare.limits));
+  }
   Declared declared{std::move(types->types), {}};
   if (types->profile) declared.profiles.push_back(*std::move(types->profile));
   return declared;
@@ -62,13 +66,19 @@ std::optional<Declared> TranslatedFrom(const Source& source, const TranslationOp
 }
 
 // In the declarations of the roots.
-Result<void> AddDecoders(int64_t opset, TypeSource* source) {
+Result<void> AddFunctions(const TranslationOptions& options, TypeSource* source) {
   std::vector<StructType> types(source->table.declarations().begin(), source->table.declarations().end());
   for (size_t root : source->roots) {
     TESSERA_ASSIGN(const RecoveredProfile recovered, source->ProfileOf(root));
-    TESSERA_ASSIGN(types[root].decoder,
-                   BuildDecoder(recovered.profile, recovered.shape, Closure(types[root], source->table.declarations()),
-                                opset, source->limits));
+    const std::vector<StructType> closure = Closure(types[root], source->table.declarations());
+    if (options.decoder_opset) {
+      TESSERA_ASSIGN(types[root].decoder,
+                     BuildDecoder(recovered.profile, recovered.shape, closure, *options.decoder_opset, source->limits));
+    }
+    if (options.encoder_opset) {
+      TESSERA_ASSIGN(types[root].encoder,
+                     BuildEncoder(recovered.profile, recovered.shape, closure, *options.encoder_opset, source->limits));
+    }
   }
   Problems problems;
   source->table = TypeTable::Build(std::move(types), source->limits, &problems);
@@ -151,8 +161,8 @@ std::optional<TypeSource> LoadTypes(const Source& source, const TranslationOptio
   for (size_t i = 0; i < referenced.size(); ++i) {
     if (!referenced[i]) result.roots.push_back(i);
   }
-  if (options.decoder_opset && source.kind != Source::Kind::kFormat) {
-    if (Result<void> done = AddDecoders(*options.decoder_opset, &result); !done) {
+  if ((options.decoder_opset || options.encoder_opset) && source.kind != Source::Kind::kFormat) {
+    if (Result<void> done = AddFunctions(options, &result); !done) {
       problems->Add(source.At(std::move(done).error()));
       return std::nullopt;
     }

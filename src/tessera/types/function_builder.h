@@ -64,11 +64,18 @@ class FunctionBuilder {
   Value Add(const Value& a, const Value& b) { return Binary("Add", a, b); }
   Value Sub(const Value& a, const Value& b) { return Binary("Sub", a, b); }
   Value Mul(const Value& a, const Value& b) { return Binary("Mul", a, b); }
+  Value Div(const Value& a, const Value& b) { return Binary("Div", a, b); }
+  Value Max(const Value& a, const Value& b) { return Binary("Max", a, b); }
+  Value Min(const Value& a, const Value& b) { return Binary("Min", a, b); }
   Value Neg(const Value& x) { return Emit("Neg", {x.name}, x.type, x.dims); }
+  Value Abs(const Value& x) { return Emit("Abs", {x.name}, x.type, x.dims); }
+  Value Round(const Value& x) { return Emit("Round", {x.name}, x.type, x.dims); }  // half to even
+  Value IsNan(const Value& x) { return Emit("IsNaN", {x.name}, ElementType::kBool, x.dims); }
   Value Pow(const Value& a, const Value& b) { return Binary("Pow", a, b); }
   Value Equal(const Value& a, const Value& b) { return Compare("Equal", a, b); }
   Value Less(const Value& a, const Value& b) { return Compare("Less", a, b); }
   Value And(const Value& a, const Value& b) { return Compare("And", a, b); }
+  Value Or(const Value& a, const Value& b) { return Compare("Or", a, b); }
   Value Where(const Value& condition, const Value& yes, const Value& no);
   // Bits [low, low + count) of each element. REQUIRES: UINT8, UINT32 or UINT64.
   Value Bits(const Value& x, uint32_t low, uint32_t count);

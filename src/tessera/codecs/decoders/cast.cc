@@ -6,16 +6,12 @@
 namespace tessera::decoders {
 
 Result<Value> DecodeCast(DecoderWriter* writer, const Level& level) {
-  Place place = level.place;
-  std::string field = "values";
-  if (writer->Read(place.type).is_structure()) {
-    TESSERA_ASSIGN(field, CodesField(*writer, place));
-  } else if (!place.prefix.empty()) {
-    // A bare array has no field: its leaf is called as the field that refers to it.
-    field = place.prefix.substr(0, place.prefix.size() - 1);
-    place.prefix.clear();
+  if (!writer->Read(level.place.type).is_structure()) {
+    const auto [place, field] = BareArray(level.place);
+    return writer->Field(place, field, writer->compute());
   }
-  return writer->Field(place, field, writer->compute());
+  TESSERA_ASSIGN(const std::string field, CodesField(*writer, level.place));
+  return writer->Field(level.place, field, writer->compute());
 }
 
 Result<Value> DecodeFunction(DecoderWriter* writer, const Level& level) {

@@ -5,9 +5,9 @@
 #include <vector>
 
 namespace tessera::decoders {
-namespace {
 
-FloatingPointProfile FormatOf(const FloatFormat& row) {
+FloatingPointProfile FormatOf(ElementType type) {
+  const FloatFormat& row = Info(type).format;
   FloatingPointProfile format;
   format.sign_bits = row.sign_bits;
   format.exponent_bits = row.exponent_bits;
@@ -17,8 +17,6 @@ FloatingPointProfile FormatOf(const FloatFormat& row) {
   format.has_nan = row.specials == FloatSpecials::kIeee || row.specials == FloatSpecials::kNanOnly;
   return format;
 }
-
-}  // namespace
 
 Value FloatFromParts(FunctionBuilder* builder, ElementType compute, const FloatParts& parts,
                      const FloatingPointProfile& format, const Value& bias) {
@@ -82,7 +80,7 @@ Value FloatOfType(FunctionBuilder* builder, ElementType compute, const Value& co
     const Value power = b.PowerOfTwo(b.Sub(code, integer(127)), compute);
     return b.Where(b.Equal(code, integer(255)), nan, power);
   }
-  const FloatingPointProfile format = FormatOf(info.format);
+  const FloatingPointProfile format = FormatOf(type);
   const Value value = FloatFromCodes(builder, compute, codes, format, integer(format.exponent_bias));
   if (info.format.specials != FloatSpecials::kNanIsNegativeZero) return value;
   const Value code = b.Cast(codes, ElementType::kInt32);

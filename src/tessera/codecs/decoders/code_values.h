@@ -12,6 +12,10 @@ namespace tessera::decoders {
 // Whole numbers of at most so many bits are exact as FLOAT.
 inline constexpr uint32_t kFloatBits = 24;
 
+// The parts of a float type, and which of infinity and NaN its top exponent holds; the kinds whose NaN stands elsewhere
+// have neither.
+FloatingPointProfile FormatOf(ElementType type);
+
 struct FloatParts {
   Value sign;      // name empty: none
   Value exponent;  // INT32

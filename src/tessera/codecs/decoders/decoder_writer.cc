@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "tessera/codecs/decoders/rotation.h"
 #include "tessera/types/operators.h"
 
 namespace tessera::decoders {
@@ -27,20 +28,7 @@ ElementType PlainType(ElementType type) {
   return info.kind == ElementKind::kSigned ? ElementType::kInt8 : ElementType::kUint8;
 }
 
-Dims WithBatch(int64_t batch, const Dims& dims) {
-  Dims all = {batch};
-  all.insert(all.end(), dims.begin(), dims.end());
-  return all;
-}
-
 }  // namespace
-
-Dims Level::MemoryDims() const {
-  Dims dims;
-  for (size_t axis : order) dims.push_back(static_cast<int64_t>(shape[axis]));
-  if (dims.empty()) dims.push_back(1);
-  return dims;
-}
 
 DecoderWriter::DecoderWriter(FunctionBuilder* builder, std::span<const StructType> types, const CheckedType& type,
                              std::span<const Value> leaves, bool wide)
@@ -50,13 +38,6 @@ DecoderWriter::DecoderWriter(FunctionBuilder* builder, std::span<const StructTyp
 
 tl::unexpected<Error> DecoderWriter::NoDecoder(std::string what, std::string fix) const {
   return Fail(ErrorCode::kNoDecoder, types_.back().Name(), std::move(what), std::move(fix));
-}
-
-Result<std::string> CodesField(const DecoderWriter& writer, const Place& place) {
-  const quant::Reader reader = writer.Read(place.type);
-  const tessera::Field* field = reader.Codes();
-  if (field == nullptr) return reader.NotAProfile("", "has no field with codes");
-  return field->name;
 }
 
 // ---- Leaves
@@ -78,16 +59,6 @@ Result<Value> DecoderWriter::Field(const Place& place, std::string_view field, E
 
 Result<Value> DecoderWriter::Parameter(const Place& place, std::string_view field) {
   return Field(place, field, compute_);
-}
-
-Result<Place> DecoderWriter::Inside(const Place& place, std::string_view field) {
-  const quant::Reader reader = Read(place.type);
-  const PhysicalType* part = reader.FindPart(field);
-  const int32_t target = part == nullptr ? -1 : quant::Recoverer::Target(*part);
-  if (target < 0) return reader.NotAProfile(field, "is no struct type");
-  Place inside{target, fmt::format("{}{}.", place.prefix, field), place.batch};
-  for (uint64_t dim : quant::DimsOf(*part)) inside.batch *= static_cast<int64_t>(dim);
-  return inside;
 }
 
 // ---- Codes
@@ -207,38 +178,19 @@ Result<Value> DecoderWriter::Codes(const Place& place, std::string_view field, E
 
 Result<Value> DecoderWriter::StoredParameter(const Level& level, const Stored& stored, std::string_view name) {
   FunctionBuilder& b = builder_;
-  const bool per_channel = stored.per == Stored::Per::kChannel;
   const bool outer = stored.per == Stored::Per::kTensor && level.in_tile;
-  const auto* profile = std::get_if<Box<Profile>>(&stored.type);
   const Level* owner = outer ? level.root : &level;
-  if (profile != nullptr && stored.per == Stored::Per::kTile) owner = level.tiling;
-  if (owner == nullptr) return Read(level.place.type).NotAProfile(name, "is stored where there are no tiles");
-
-  int64_t axis = 0;
-  if (const auto* linear = std::get_if<LinearProfile>(&level.profile->kind)) axis = linear->axis;
   Dims dims(level.MemoryDims().size() + 1, 1);
   dims[0] = level.place.batch;
-  if (per_channel) {
-    const auto position = std::find(level.order.begin(), level.order.end(), static_cast<size_t>(axis));
-    dims[static_cast<size_t>(position - level.order.begin()) + 1] =
-        static_cast<int64_t>(level.shape[static_cast<size_t>(axis)]);
+  if (stored.per == Stored::Per::kChannel) {
+    const size_t axis = level.ChannelAxis();
+    dims[level.MemoryAxis(axis) + 1] = static_cast<int64_t>(level.shape[axis]);
   }
-
   Value value;
-  if (profile == nullptr) {
+  if (std::holds_alternative<ElementType>(stored.type)) {
     TESSERA_ASSIGN(value, Field(owner->place, name, compute_));
   } else {
-    Level nested;
-    nested.profile = &**profile;
-    TESSERA_ASSIGN(nested.place, Inside(owner->place, name));
-    nested.shape = {1};
-    if (stored.per == Stored::Per::kTile) nested.shape = level.grid;
-    if (per_channel) nested.shape = {level.shape[static_cast<size_t>(axis)]};
-    nested.values = 1;
-    for (size_t i = 0; i < nested.shape.size(); ++i) {
-      nested.order.push_back(i);
-      nested.values *= static_cast<int64_t>(nested.shape[i]);
-    }
+    TESSERA_ASSIGN(const Level nested, ParameterLevel(types_, level, stored, name));
     TESSERA_ASSIGN(value, Decode(nested));
   }
   if (outer && owner->place.batch != level.place.batch) {
@@ -255,7 +207,7 @@ Result<Value> DecoderWriter::ApplyScale(const Level& level, const Value& values,
   Value factor;
   if (const auto* stored = std::get_if<Stored>(&scale)) {
     TESSERA_ASSIGN(factor, StoredParameter(level, *stored, "scale"));
-    const Value shaped = b.Reshape(values, WithBatch(level.place.batch, level.MemoryDims()));
+    const Value shaped = b.Reshape(values, level.BatchDims());
     return b.Reshape(b.Mul(shaped, factor), values.dims);
   }
   if (std::holds_alternative<float>(scale)) {
@@ -271,7 +223,7 @@ Result<Value> DecoderWriter::ApplyZeroPoint(const Level& level, const Value& val
   FunctionBuilder& b = builder_;
   if (const auto* stored = std::get_if<Stored>(&linear.zero_point)) {
     TESSERA_ASSIGN(Value zero, StoredParameter(level, *stored, "zero_point"));
-    const Value shaped = b.Reshape(values, WithBatch(level.place.batch, level.MemoryDims()));
+    const Value shaped = b.Reshape(values, level.BatchDims());
     return b.Reshape(b.Sub(shaped, zero), values.dims);
   }
   if (std::get<int64_t>(linear.zero_point) == 0) return values;
@@ -281,46 +233,21 @@ Result<Value> DecoderWriter::ApplyZeroPoint(const Level& level, const Value& val
 
 // ---- A level
 
-Result<Value> DecoderWriter::Rotate(const Level& level, Value values, const Rotation& rotation, bool pre) {
+Result<Value> DecoderWriter::Rotate(const Level& level, const Value& values, const Rotation& rotation, bool pre) {
   FunctionBuilder& b = builder_;
-  const auto rank = static_cast<int64_t>(level.shape.size());
-  const int64_t batch = level.place.batch;
-  // [batch, rows, columns] of the logical tensor: the axis that is rotated, and the others.
-  Dims logical;
-  for (uint64_t dim : level.shape) logical.push_back(static_cast<int64_t>(dim));
-  const int64_t size = rotation.dims.back();
-  const int64_t along = pre ? logical.back() : logical.front();
-  const int64_t others = along == 0 ? 0 : level.values / along;
-  std::vector<int64_t> to_logical(static_cast<size_t>(rank) + 1);
-  std::vector<int64_t> to_memory = {0};
-  for (size_t i = 0; i < level.order.size(); ++i) {
-    to_logical[level.order[i] + 1] = static_cast<int64_t>(i) + 1;
-    to_memory.push_back(static_cast<int64_t>(level.order[i]) + 1);
-  }
-  Value x = b.Transpose(b.Reshape(values, WithBatch(batch, level.MemoryDims())), to_logical);
-  x = b.Reshape(x, pre ? Dims{batch, others, along} : Dims{batch, along, others});
+  const RotatedAxis axis(level, pre);
+  Value x = axis.Enter(&b, values);
   const std::string_view name = pre ? "pre_rotation" : "post_rotation";
   if (rotation.matrix_type == RotationType::kPlain) {
     TESSERA_ASSIGN(Value matrix, Parameter(level.place, name));
     if (rotation.dims.size() == 1)
-      x = b.Mul(x, b.Reshape(matrix, pre ? Dims{1, 1, size} : Dims{1, size, 1}));
+      x = b.Mul(x, b.Reshape(matrix, axis.Diagonal()));
     else
       x = pre ? b.MatMul(x, matrix) : b.MatMul(matrix, x);
   } else {
-    // Butterflies along the axis: its blocks of `size`, and what lies inside an element of it.
-    const int64_t inner = pre ? 1 : others;
-    const int64_t outer = pre ? batch * others * (along / size) : batch * (along / size);
-    for (int64_t half = 1; half < size; half *= 2) {
-      x = b.Reshape(x, {outer * (size / (2 * half)), 2, half * inner});
-      const Value first = b.Slice(x, 1, 0, 1);
-      const Value second = b.Slice(x, 1, 1, 2);
-      x = b.Concat({b.Add(first, second), b.Sub(first, second)}, 1);
-    }
-    const double norm = 1 / std::sqrt(static_cast<double>(size));
-    x = b.Mul(x, b.Cast(b.Scalar(static_cast<float>(norm)), compute_));
+    x = axis.Hadamard(&b, x, rotation.dims.back());
   }
-  x = b.Transpose(b.Reshape(x, WithBatch(batch, logical)), to_memory);
-  return b.Reshape(x, values.dims);
+  return axis.Leave(&b, x);
 }
 
 Result<Value> DecoderWriter::Decode(const Level& level) {

@@ -10,36 +10,13 @@
 
 #include "tessera/base/error.h"
 #include "tessera/codecs/decoders/code_values.h"
+#include "tessera/codecs/decoders/level.h"
 #include "tessera/quant/families/family.h"
 #include "tessera/quant/profile.h"
 #include "tessera/types/function_builder.h"
 #include "tessera/types/type_table.h"
 
 namespace tessera::decoders {
-
-// A declaration at its place.
-struct Place {
-  int32_t type = 0;    // its index
-  std::string prefix;  // of its leaves' paths: "tiles."; for a bare array the path itself, without a point
-  int64_t batch = 1;   // how many of it there are: the product of the arrays around
-};
-
-// As quant::Level: what a profile's values are.
-struct Level {
-  const Profile* profile = nullptr;
-  Place place;
-  std::vector<uint64_t> shape;  // logical
-  std::vector<size_t> order;    // the axes from the outermost to the innermost in memory
-  int64_t values = 0;           // product of shape
-  bool is_root = false;
-  bool in_tile = false;
-  const Level* tiling = nullptr;  // the innermost Tiling around; nullptr outside
-  const Level* root = nullptr;    // the outermost one
-  std::vector<uint64_t> grid;     // of the innermost one
-
-  // Sizes in memory order.
-  Dims MemoryDims() const;
-};
 
 class DecoderWriter {
  public:
@@ -63,7 +40,9 @@ class DecoderWriter {
   // A constant of the declaration in the compute type.
   Result<Value> Parameter(const Place& place, std::string_view field);
   // The place of the declaration that a field refers to.
-  Result<Place> Inside(const Place& place, std::string_view field);
+  Result<Place> Inside(const Place& place, std::string_view field) {
+    return decoders::Inside(Read(place.type), place, field);
+  }
 
   // ---- Codes
 
@@ -91,7 +70,7 @@ class DecoderWriter {
     const Leaf* leaf = nullptr;
     Value value;
   };
-  Result<Value> Rotate(const Level& level, Value values, const Rotation& rotation, bool pre);
+  Result<Value> Rotate(const Level& level, const Value& values, const Rotation& rotation, bool pre);
 
   FunctionBuilder& builder_;
   std::span<const StructType> types_;
@@ -116,6 +95,8 @@ Result<Value> LinearCodes(DecoderWriter* writer, const Level& level);
 Result<Value> CodebookSum(DecoderWriter* writer, const Level& level);
 
 // The field with the codes, tiles or blocks. Errors: kNotAProfile.
-Result<std::string> CodesField(const DecoderWriter& writer, const Place& place);
+inline Result<std::string> CodesField(const DecoderWriter& writer, const Place& place) {
+  return CodesField(writer.Read(place.type));
+}
 
 }  // namespace tessera::decoders

@@ -9,50 +9,6 @@
 namespace tessera::decoders {
 namespace {
 
-// From [batch * tiles, values of a tile], tiles and values in their memory order, to [batch, values] in the level's.
-Value Arrange(FunctionBuilder* builder, const Level& level, const TilingProfile& tiling, const Tiles& tiles,
-              const Value& values) {
-  FunctionBuilder& b = *builder;
-  const int64_t batch = level.place.batch;
-  const size_t rank = level.order.size();
-  if (tiles.counts.empty()) {
-    // Runs of the flattened tensor, which `perm` may flatten in an order of its own.
-    if (tiling.perm.empty()) return b.Reshape(values, {batch, level.values});
-    Dims dims = {batch};
-    std::vector<int64_t> perm = {0};
-    for (int32_t axis : tiling.perm) dims.push_back(static_cast<int64_t>(level.shape[static_cast<size_t>(axis)]));
-    for (size_t axis : level.order) {
-      const auto at = std::find(tiling.perm.begin(), tiling.perm.end(), static_cast<int32_t>(axis));
-      perm.push_back(1 + (at - tiling.perm.begin()));
-    }
-    return b.Reshape(b.Transpose(b.Reshape(values, dims), perm), {batch, level.values});
-  }
-  Dims dims = {batch};
-  for (size_t axis : tiles.order) dims.push_back(static_cast<int64_t>(tiles.counts[axis]));
-  for (size_t axis : tiles.order) dims.push_back(static_cast<int64_t>(tiles.shape[axis]));
-  std::vector<int64_t> perm = {0};
-  for (size_t axis : level.order) {
-    const auto at = std::find(tiles.order.begin(), tiles.order.end(), axis) - tiles.order.begin();
-    perm.push_back(1 + at);
-    perm.push_back(1 + static_cast<int64_t>(rank) + at);
-  }
-  return b.Reshape(b.Transpose(b.Reshape(values, dims), perm), {batch, level.values});
-}
-
-Level TileLevel(const Level& level, const Tiles& tiles, const Profile& profile, Place place) {
-  Level tile;
-  tile.profile = &profile;
-  tile.place = std::move(place);
-  tile.shape = tiles.shape;
-  tile.order = tiles.order;
-  tile.values = static_cast<int64_t>(tiles.values);
-  tile.in_tile = true;
-  tile.tiling = &level;
-  tile.root = level.in_tile ? level.root : &level;
-  tile.grid = tiles.grid;
-  return tile;
-}
-
 // One array of codes, and a constant scale and zero point for each tile.
 Result<Value> Merged(DecoderWriter* writer, const Level& level, const TilingProfile& tiling, const Tiles& tiles) {
   FunctionBuilder& b = writer->builder();
@@ -148,7 +104,9 @@ Result<Value> DecodeTiling(DecoderWriter* writer, const Level& level) {
     TESSERA_ASSIGN(Place place, writer->Inside(level.place, field));
     TESSERA_ASSIGN(values, writer->Decode(TileLevel(level, tiles, tiling.elem_quant.front(), std::move(place))));
   }
-  return Arrange(&writer->builder(), level, tiling, tiles, values);
+  FunctionBuilder& b = writer->builder();
+  const TileOrder order = TileOrderOf(level, tiling, tiles);
+  return b.Reshape(b.Transpose(b.Reshape(values, order.dims), order.perm), {level.place.batch, level.values});
 }
 
 }  // namespace tessera::decoders

@@ -7,6 +7,7 @@
 #include "tessera/codecs/evaluator.h"
 #include "tessera/codecs/format_codecs/format_codecs.h"
 #include "tessera/types/element_value.h"
+#include "tessera/types/function_check.h"
 #include "tessera/types/operators.h"
 #include "tessera/types/struct_view.h"
 #include "tessera/types/type_table.h"
@@ -37,6 +38,30 @@ Result<std::vector<float>> ToFloats(const Tensor& tensor, const std::string& whe
   return values;
 }
 
+// The type of the tensor that an encoder takes, which is that of the decoder's output.
+ElementType InputType(const FormatTypes& types) {
+  if (types.profile) return types.profile->data_type.value_or(ElementType::kFloat);
+  const std::optional<Function>& decoder = types.root->declaration.decoder;
+  const std::optional<OutputSignature> output = decoder ? DeclaredOutput(*decoder) : std::nullopt;
+  return output ? output->type : ElementType::kFloat;
+}
+
+Result<Tensor> FromFloats(std::span<const float> values, ElementType type, std::vector<int64_t> dims,
+                          const std::string& where) {
+  const uint32_t width = UnpackedBytes(type);
+  if (Info(type).kind != ElementKind::kFloat) {
+    return Fail(ErrorCode::kUnsupported, where, fmt::format("the encoder takes {}", Name(type)), "a type of floats");
+  }
+  Tensor tensor{.type = type, .dims = std::move(dims), .bytes = std::vector<uint8_t>(values.size() * width)};
+  for (size_t i = 0; i < values.size(); ++i) {
+    // A FLOAT keeps its bits, those of a NaN too.
+    const uint64_t code = type == ElementType::kFloat ? std::bit_cast<uint32_t>(values[i])
+                                                      : EncodeFloat(type, double{values[i]}, Overflow::kSaturate);
+    std::memcpy(tensor.bytes.data() + i * width, &code, width);
+  }
+  return tensor;
+}
+
 // The types with the decoder that follows from the profile, where there is no own.
 Result<std::shared_ptr<const CheckedType>> WithDecoder(const FormatTypes& types, const Limits& limits) {
   if (types.root->declaration.decoder) return types.root;
@@ -61,19 +86,17 @@ Result<std::vector<float>> Decode(const Format& format, const FormatTypes& types
 }
 
 Result<EncodedFormat> Encode(const Format& format, const FormatTypes& types, std::span<const float> values,
-                             std::span<const float> weights, const Limits&) {
-  const std::optional<Function>& encoder = types.root->declaration.encoder;
+                             std::span<const float> weights, const Limits& limits) {
+  Result<Function> encoder = FormatEncoder(types, std::nullopt, limits);
+  // What it gives does not depend on the opset.
+  if (!encoder && types.profile) encoder = FormatEncoder(types, kMaxOpset, limits);
   if (!encoder) {
-    return Fail(ErrorCode::kUnsupported, format.name,
-                "has no encoder: neither a codec knows it nor does its type declare one",
-                "encoder: FunctionProto { ... } in the format's text");
+    Error error = std::move(encoder).error();
+    error.where = format.name;
+    return tl::unexpected<Error>(std::move(error));
   }
-  Tensor input;
-  input.type = ElementType::kFloat;
-  input.dims = types.shape;
-  input.bytes.resize(values.size() * sizeof(float));
-  std::memcpy(input.bytes.data(), values.data(), input.bytes.size());
   std::vector<Tensor> inputs;
+  TESSERA_ASSIGN(Tensor input, FromFloats(values, InputType(types), types.shape, format.name));
   inputs.push_back(std::move(input));
   TESSERA_ASSIGN(Tensor bytes, EvaluateFunction(*encoder, std::move(inputs), {}));
   if (bytes.bytes.size() != types.SizeBytes()) {

@@ -38,9 +38,9 @@ class LogCodec final : public Codec {
   int64_t CodeOf(double magnitude) const {
     const auto last = static_cast<int64_t>((uint64_t{1} << bits_) - 1);
     const bool grows = base_ > 1;
-    const double guess = magnitude == 0 || std::isinf(magnitude)
-                             ? ((magnitude > 0) == grows ? static_cast<double>(last) : 0)
-                             : std::nearbyint(std::log(magnitude) / std::log(base_) - offset_);
+    // The ends, also where the middles between codes are 0 or infinite.
+    if (magnitude == 0 || std::isinf(magnitude)) return (magnitude > 0) == grows ? last : 0;
+    const double guess = std::nearbyint(std::log(magnitude) / std::log(base_) - offset_);
     auto code = static_cast<int64_t>(std::clamp(guess, 0.0, static_cast<double>(last)));
     // The logarithm is rounded; the middles decide. What lies on one goes to the even code.
     auto past = [&](int64_t k) {
