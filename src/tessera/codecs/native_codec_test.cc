@@ -580,9 +580,9 @@ TEST(NativeCodecTest, EncodesRandomProfilesAsTheirEncodersDo) {
     ASSERT_TRUE(bytes) << bytes.error().Format() << what;
     if (*bytes != expected->bytes) {
       const auto at = std::mismatch(bytes->begin(), bytes->end(), expected->bytes.begin()).first - bytes->begin();
-      FAIL() << "byte " << at << what << PrintNotation(types) << ::testing::PrintToString(values) << "\n"
-             << ::testing::PrintToString(*bytes) << "\n"
-             << ::testing::PrintToString(expected->bytes);
+      FAIL() << fmt::format("byte {}: {:#x} for {:#x}\n", at, (*bytes)[static_cast<size_t>(at)],
+                            expected->bytes[static_cast<size_t>(at)])
+             << what;
     }
     ++compared;
     ForEachProfile(random_case.profile, [&](const Profile& profile) { ++families[NamesOf(profile).field]; });

@@ -99,8 +99,8 @@ Result<void> EncodeTiling(EncoderWriter* writer, const Level& level, const Value
 Result<void> EncodeCast(EncoderWriter* writer, const Level& level, const Value& values);
 
 // From values that are divided by the scale, as a merged tiling has it; `zero_points` broadcast as `dims` against
-// `quotients`. REQUIRES: no NaN.
-Result<void> StoreLinear(EncoderWriter* writer, const Level& level, const Value& quotients,
+// `quotients`, which have 0 where `nan` is true.
+Result<void> StoreLinear(EncoderWriter* writer, const Level& level, const Value& quotients, const Value& nan,
                          std::span<const int64_t> zero_points, const Dims& dims);
 Result<void> StoreCodebook(EncoderWriter* writer, const Level& level, const Value& quotients);
 

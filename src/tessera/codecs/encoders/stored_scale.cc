@@ -23,6 +23,20 @@ Value LargestOfRows(FunctionBuilder* builder, Value x) {
   return x;
 }
 
+double Most(ElementType type) {
+  return type == ElementType::kDouble ? std::numeric_limits<double>::max()
+                                      : static_cast<double>(std::numeric_limits<float>::max());
+}
+
+// magnitudes / divisor, finite.
+Value WantedScales(FunctionBuilder* builder, const Value& magnitudes, double divisor) {
+  FunctionBuilder& b = *builder;
+  auto number = [&](double value) { return b.Const(MakeFloats(magnitudes.type, {}, {{value}})); };
+  if (divisor == 1) return magnitudes;
+  const Value scales = b.Div(magnitudes, number(divisor));
+  return divisor < 1 ? b.Min(scales, number(Most(magnitudes.type))) : scales;
+}
+
 double PowerOfTwoBelow(double value) { return std::ldexp(1.0, std::ilogb(value)); }
 
 }  // namespace
@@ -31,8 +45,7 @@ std::pair<Value, Value> EncoderWriter::ScaleCodes(const Value& magnitudes, Eleme
   FunctionBuilder& b = builder_;
   const ElementInfo& info = Info(type);
   const bool power = info.format.specials == FloatSpecials::kExponentOnly;
-  const double divisor = power ? PowerOfTwoBelow(largest) : largest;
-  const Value exact = divisor == 1 ? magnitudes : b.Div(magnitudes, Number(divisor));
+  const Value exact = WantedScales(&b, magnitudes, power ? PowerOfTwoBelow(largest) : largest);
   if (info.kind != ElementKind::kFloat) {
     const IntegerRange range = RangeOf(type, info.bits);
     const Value codes = IntegerCodes(&b, exact, range, info.bits, {{0}});
@@ -97,10 +110,8 @@ Result<Value> EncoderWriter::Stored(const Level& level, const Value& values, con
   const int64_t in_row = rows == 0 ? 0 : CountOf(values.dims) / rows;
   shaped = b.Reshape(shaped, {rows, in_row});
   // Infinity shall have a finite scale.
-  const double most = compute_ == ElementType::kDouble ? std::numeric_limits<double>::max()
-                                                       : static_cast<double>(std::numeric_limits<float>::max());
   const Value magnitudes = rows == 0 || in_row == 0 ? b.Expand(b.Const(MakeFloats(compute_, {1, 1}, {{0}})), {rows, 1})
-                                                    : b.Min(LargestOfRows(&b, b.Abs(shaped)), Number(most));
+                                                    : b.Min(LargestOfRows(&b, b.Abs(shaped)), Number(Most(compute_)));
   const Value zero = Number(0);
   Value scales;
   Value useless;
@@ -110,7 +121,7 @@ Result<Value> EncoderWriter::Stored(const Level& level, const Value& values, con
     scales = meaning;
     useless = b.Equal(scales, zero);
   } else {
-    const Value wanted = largest == 1 ? magnitudes : b.Div(magnitudes, Number(largest));
+    const Value wanted = WantedScales(&b, magnitudes, largest);
     TESSERA_ASSIGN(scales, NestedScales(level, stored, wanted));
     // A profile may also make infinity or NaN of a number.
     const Value size = b.Abs(scales);

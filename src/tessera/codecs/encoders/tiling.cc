@@ -41,11 +41,13 @@ Result<void> Merged(EncoderWriter* writer, const Level& level, const TilingProfi
     }
   }
   const Dims dims = {1, count, 1};
-  const Value shaped = b.Reshape(writer->WithoutNan(values), {level.place.batch, count, tile.values});
+  const Dims by_tile = {level.place.batch, count, tile.values};
+  Value nan;
+  const Value shaped = b.Reshape(writer->WithoutNan(values, &nan), by_tile);
   const Value quotients = writer->DividedBy(shaped, dims, scales);
   const Dims flat = {place.batch, tile.values};
   if (zero_points.empty()) return StoreCodebook(writer, tile, b.Reshape(quotients, flat));
-  return StoreLinear(writer, tile, quotients, zero_points, dims);
+  return StoreLinear(writer, tile, quotients, b.Reshape(nan, by_tile), zero_points, dims);
 }
 
 // The runs of equal tiles in a declaration, from values [batch, tiles, values of a tile].

@@ -116,7 +116,8 @@ double ScaledCodec::WantedScale(const Range& range) const {
   if (!zero_point.is_stored()) {
     const double largest = Largest(zero_point.constant);
     if (!(largest > 0)) return 0;
-    return arithmetic().Round(range.Magnitude() / ScaleDivisor(arithmetic(), largest, power));
+    return std::min(arithmetic().Round(range.Magnitude() / ScaleDivisor(arithmetic(), largest, power)),
+                    arithmetic().Most());
   }
   const IntegerRange codes = Codes();
   const double steps = static_cast<double>(codes.high) - static_cast<double>(codes.low);
