@@ -1,10 +1,10 @@
-"""Writes the tables of ggml's formats into their files of the catalogue, src/tessera/formats/catalog.
+"""Writes the tables of formats into their files of the catalogue, src/tessera/formats/catalog.
 
 catalog_tables.py [--check]    --check writes nothing; exit code 1 if a file has not what the tables give
 
 A table is a constant field of a struct type: `field: { name: "keys", constant: tensor(...) }`. Only that is rewritten;
 all else in a file is written by hand. Grids and lists of levels come from testdata/ggml/tables, a grid as levels and
-keys (see grid_tables.py), scales from what ggml says of their codes.
+keys (see grid_tables.py); scales come from what ggml says of their codes, numbers from their formats.
 """
 
 import re
@@ -75,6 +75,15 @@ def half_e4m3(code: int) -> float:
     return (8 + mantissa) * 2.0 ** (exponent - 11)
 
 
+def e4m3(code: int) -> float:
+    """The number of a FLOAT8E4M3FN code."""
+    sign, exponent, mantissa = code >> 7, code >> 3 & 15, code & 7
+    if code & 0x7F == 0x7F:
+        return float("nan")
+    magnitude = mantissa * 2.0**-9 if exponent == 0 else (8 + mantissa) * 2.0 ** (exponent - 10)
+    return -magnitude if sign else magnitude
+
+
 def floats(rule: Callable[[int], float]) -> tuple[str, list[str]]:
     """The numbers of all codes of a byte. Each is a FLOAT, so that the decimal of the double gives it back."""
     return "FLOAT", [repr(rule(code)) for code in range(256)]
@@ -96,6 +105,7 @@ FIELDS: dict[str, dict[str, tuple]] = {
     "iq3_s": grid_fields("iq3s_grid"),
     "iq4_nl": {"levels": (levels_of, "kvalues_iq4nl")},
     "iq4_xs": {"levels": (levels_of, "kvalues_iq4nl")},
+    "fp8_block128x128": {"numbers": (floats, e4m3)},
     "ggml_mxfp4": {"levels": (levels_of, "kvalues_mxfp4"), "scales": (floats, half_e8m0)},
     "ggml_nvfp4": {"levels": (levels_of, "kvalues_mxfp4"), "scales": (floats, half_e4m3)},
 }

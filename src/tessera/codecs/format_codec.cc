@@ -16,7 +16,7 @@ namespace tessera {
 namespace {
 
 // The first that takes a format is used; the last takes all.
-constexpr const FormatCodec* kCodecs[] = {&kGgmlCodec, &kNativeCodec, &kDecoderCodec};
+constexpr const FormatCodec* kCodecs[] = {&kGgmlCodec, &kCheckpointCodec, &kNativeCodec, &kDecoderCodec};
 
 const FormatCodec& CodecOf(const Format& format, const FormatTypes& types) {
   for (const FormatCodec* codec : kCodecs) {

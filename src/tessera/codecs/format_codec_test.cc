@@ -71,6 +71,46 @@ std::vector<uint32_t> Bits(const std::vector<float>& values) {
 
 const std::vector<int64_t> kShape = {3, 2, 64};
 
+// A format of somebody's own that names a layout of checkpoints.
+TEST(FormatCodec, LayoutsOfCheckpoints) {
+  Format format = *FindFormat("nf4");
+  const std::vector<int64_t> shape = {3, 43};
+  const auto types = DeclareFormat(format, shape);
+  ASSERT_TRUE(types) << types.error().Format();
+  EXPECT_EQ(CodecName(format, *types), "checkpoint bnb_nf4");
+  const std::vector<float> values = Random(129);
+  const auto encoded = EncodeFormat(format, shape, values, std::vector<float>(43, 1.0F));
+  ASSERT_TRUE(encoded) << encoded.error().Format();
+  EXPECT_EQ(encoded->payload.size(), 65u + 3 * 4);
+  EXPECT_EQ(encoded->note, "nf4_b64 is encoded without importance weights; those given have no effect");
+  const auto decoded = DecodeFormat(format, shape, encoded->payload);
+  ASSERT_TRUE(decoded) << decoded.error().Format();
+  format.codec.clear();
+  EXPECT_EQ(CodecName(format, *types), "decoder");
+  EXPECT_EQ(Bits(*DecodeFormat(format, shape, encoded->payload)), Bits(*decoded));
+}
+
+TEST(FormatCodec, LayoutsOfOtherSizesAreRefused) {
+  Format format = *FindFormat("nf4");
+  format.codec = "onnx_int4";
+  const std::vector<int64_t> shape = {3, 43};
+  const std::vector<float> values(129);
+  for (const auto& error :
+       {DecodeFormat(format, shape, std::vector<uint8_t>(77)).error(), EncodeFormat(format, shape, values).error()}) {
+    EXPECT_EQ(
+        error.Format(),
+        "nf4_b64: the codec onnx_int4 has 79 bytes for the shape 3x43, and the type takes 77 (a type of that size, "
+        "or another codec) [format-value]");
+  }
+  // Two codes a byte need whole bytes in a block.
+  format = *FindFormat("matmulnbits_b32");
+  format.block = 31;
+  format.codec = "matmulnbits";
+  format.body = FindFormat("nf4")->body;
+  EXPECT_THAT(DecodeFormat(format, shape, std::vector<uint8_t>(65 + 5 * 4)).error().Format(),
+              HasSubstr("the codec matmulnbits has no number of bytes"));
+}
+
 TEST(FormatCodec, TheBlockTypesOfGgml) {
   const Format format = Q8("q8_0");
   const auto types = DeclareFormat(format, kShape);

@@ -26,6 +26,8 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
+bool HasMark(std::string_view name) { return name.find(kBlockMark) != std::string_view::npos; }
+
 // The block size that makes `pattern`, a family's name, into `name`.
 std::optional<int64_t> BlockOf(std::string_view pattern, std::string_view name) {
   const size_t at = pattern.find(kBlockMark);
@@ -48,7 +50,8 @@ std::optional<int64_t> BlockOf(std::string_view pattern, std::string_view name) 
 std::optional<Format> FindIn(std::span<const Format> formats, const std::string& name) {
   for (const Format& format : formats) {
     for (const std::string& candidate : NamesOf(format)) {
-      if (candidate == name && !format.IsFamily()) return format;
+      if (candidate != name || HasMark(candidate)) continue;
+      return WithBlock(format, format.default_block);
     }
   }
   for (const Format& format : formats) {
@@ -104,6 +107,7 @@ std::vector<Format> LoadCatalog(std::span<const CatalogFile> files, Problems* pr
     };
     if (expected != file.name) refuse(fmt::format("is the file of {}", format->name), expected + ".txt");
     std::vector<std::string> names = NamesOf(*format);
+    if (format->IsFamily()) std::erase_if(names, [](const std::string& name) { return !HasMark(name); });
     for (int64_t block : format->blocks) {
       for (const std::string& name : NamesOf(WithBlock(*format, block))) names.push_back(name);
     }

@@ -148,6 +148,25 @@ TEST(Catalog, WhatIsWrongIsLeftOut) {
   EXPECT_THAT(names, ElementsAre("a", "c", "e_b{block}"));
 }
 
+TEST(Catalog, AFamilysDefaultBlockHasAPlainName) {
+  const auto found = FindFormat("NF4");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "nf4_b64");
+  EXPECT_EQ(*found, *FindFormat("nf4_b64"));
+  EXPECT_THAT(FindFormat("nf4_b128")->aliases, IsEmpty());
+  const std::vector<Format> own = {
+      *ParseFormat(Text("h_b{block}", "blocks: [2, 4], default_block: 2, aliases: [\"H\", \"Z-{block}\"]"))};
+  EXPECT_EQ(FindFormat("h", own)->name, "h_b2");
+  EXPECT_EQ(FindFormat("z-8", own)->name, "h_b8");
+  Problems problems;
+  const std::string text = PrintFormat(own[0]);
+  const std::string other = Text("h");
+  const std::vector<CatalogFile> files = {{"h_b", text}, {"h", other}};
+  LoadCatalog(files, &problems);
+  EXPECT_THAT(Formats(problems),
+              ElementsAre("catalog/h.txt: the name 'h' is taken by catalog/h_b.txt (another name) [format-name]"));
+}
+
 TEST(Catalog, OwnFormatsComeFirst) {
   const std::vector<Format> own = {*ParseFormat(Text("int8_tensor")),
                                    *ParseFormat(Text("mine", "aliases: [\"int4_b32\"]")),

@@ -72,6 +72,7 @@ Result<void> CheckShape(const Format& format, std::span<const int64_t> shape) {
       return Fail(ErrorCode::kFormatShape, format.name, fmt::format("dimension {} is negative", dim), "0 or more");
     }
   }
+  if (format.partial_blocks) return {};
   const int64_t block = format.BlockValues();
   const int64_t last = shape.empty() ? 1 : shape.back();
   if (last % block == 0) return {};
@@ -124,6 +125,9 @@ Result<FormatTypes> FromTypes(const Format& format, std::span<const int64_t> sha
   TESSERA_ASSIGN(NotationResult parsed, In(format, ParseNotation(Placed(format), notation)));
   TESSERA_ASSIGN(std::vector<StructType> declared, In(format, std::move(parsed).Concrete()));
   if (declared.empty()) return Wrong(format, "declares no type", "struct types, the root last");
+  for (StructType& type : declared) {
+    if (type.name) type.name = WithBlock(*type.name, format.BlockValues());
+  }
   FormatTypes result;
   result.types = Closure(declared.back(), declared);
   if (result.types.size() != declared.size()) {

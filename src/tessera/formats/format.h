@@ -5,7 +5,8 @@
 //   FormatProto { name: "int4_b{block}", title: "...", author: "...", blocks: [32, 128] }
 //   QuantizationProto { ... }        or  StructTypeProto { ... } ..., the root last, with a decoder
 //
-// Template parameters that a text may use: `shape`, `elements`, `rows`, `cols` of the logical tensor, and `block`.
+// Template parameters that a text may use: `shape`, `elements`, `rows`, `cols` of the logical tensor, and `block`; in
+// names of struct types stands `{block}`.
 // docs/formats.md describes the header. Plain values; those that are const may be read from many threads.
 #pragma once
 
@@ -39,10 +40,12 @@ struct Format {
   std::string name;                  // lower case; `int4_b{block}` is a family, a format for each block size
   std::string title;                 // "ggml Q4_K"
   std::string author;                // whose layout it is
-  std::vector<std::string> aliases;  // other names; those of a family have `{block}` as well
+  std::vector<std::string> aliases;  // other names; those of a family have `{block}`, or mean `default_block`
   std::vector<std::string> sources;  // where the layout is defined
   int64_t block = 0;                 // values of a block along the last axis, a multiple of which it is; 0 means 1
   std::vector<int64_t> blocks;       // of a family: the sizes that are listed as formats of their own
+  int64_t default_block = 0;         // of a family: the size that aliases without `{block}` mean; 0: there are none
+  bool partial_blocks = false;       // the last axis need not be a multiple of the block
   std::string codec;                 // a native codec by name; empty: by the profile's family, or the decoder
   std::vector<int64_t> shape;        // of the tensor that serves as the example; empty means kExampleShape
   std::string doc_string;
@@ -81,7 +84,9 @@ std::string PrintFormatHeader(const Format& format);
 // True if the text's first word is FormatProto.
 bool IsFormatText(std::string_view text);
 
-// The format of a family for one block size: `int4_b64`. Without effect on one that is no family.
+// The format of a family for one block size: `int4_b64`. Without effect on one that is no family. `text` with the size
+// in place of each `{block}` is what its names become.
+std::string WithBlock(std::string_view text, int64_t block);
 // REQUIRES: block > 0.
 Format WithBlock(const Format& family, int64_t block);
 

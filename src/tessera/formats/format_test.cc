@@ -124,6 +124,8 @@ TEST(FormatText, EveryFieldCounts) {
       [](Format* f) { f->sources.clear(); },
       [](Format* f) { f->block = 7; },
       [](Format* f) { f->blocks.push_back(64); },
+      [](Format* f) { f->default_block = 16; },
+      [](Format* f) { f->partial_blocks = true; },
       [](Format* f) { f->codec = "other"; },
       [](Format* f) { f->shape.clear(); },
       [](Format* f) { f->doc_string.clear(); },
@@ -137,7 +139,7 @@ TEST(FormatText, EveryFieldCounts) {
     Format other = format;
     edits[i](&other);
     EXPECT_FALSE(other == format) << i;
-    EXPECT_EQ(PrintFormatHeader(other) != PrintFormatHeader(format), i < 12) << i;
+    EXPECT_EQ(PrintFormatHeader(other) != PrintFormatHeader(format), i < 14) << i;
   }
 }
 
@@ -160,7 +162,9 @@ TEST(FormatText, WrongHeadersSayWhere) {
            BadText{"my_b{block}", "my_b{block}{block}", "f.txt:4:11: 'my_b{block}{block}' is no name"},
            BadText{"my_b{block}", "{block}", "f.txt:4:11: '{block}' is no name"},
            BadText{"my_b{block}", "my", "f.txt:7:15: 'MY-{block}' is no family, but has {block} (as in the name)"},
-           BadText{"MY-{block}", "MY", "f.txt:7:15: 'MY' lacks {block} (as in the name)"},
+           BadText{"MY-{block}", "MY", "f.txt:7:15: 'MY' lacks {block} (as in the name, or a default_block that it"},
+           BadText{"[16, 32]", "[16, 32], default_block: 64",
+                   "f.txt:9:38: the block size 64 is not listed (one of `blocks`)"},
            BadText{"MY-{block}", "M/Y{block}", "f.txt:7:15: 'M/Y{block}' is no name"},
            BadText{"title: \"Mine, {block} values\"", "", "f.txt:3:1: a format has no title"},
            BadText{"\"me\"", "\"\"", "f.txt:6:13: a format has no author"},
@@ -205,6 +209,64 @@ TEST(FormatText, WrongBodiesAreRefused) {
   EXPECT_THAT(ErrorOf(text.substr(0, decoder) + "}"), HasSubstr("f.txt: the root 'HALVES' has no decoder"));
   EXPECT_THAT(ErrorOf(std::string(kProfile) + "QuantizationProto { }"),
               HasSubstr("f.txt: has 2 profiles (one profile)"));
+}
+
+TEST(FormatText, AliasesOfTheDefaultBlock) {
+  const auto family =
+      ParseFormat(Replaced(kProfile, "[\"MY-{block}\"]", "[\"MINE\", \"MY-{block}\"], default_block: 32"));
+  ASSERT_TRUE(family) << family.error().Format();
+  EXPECT_EQ(family->default_block, 32);
+  EXPECT_THAT(WithBlock(*family, 32).aliases, ElementsAre("MINE", "MY-32"));
+  EXPECT_THAT(WithBlock(*family, 16).aliases, ElementsAre("MY-16"));
+  EXPECT_EQ(WithBlock(*family, 32).default_block, 0);
+  const auto again = ParseFormat(PrintFormat(*family));
+  ASSERT_TRUE(again) << again.error().Format();
+  EXPECT_EQ(*again, *family);
+}
+
+TEST(FormatText, WithBlockOfAText) {
+  EXPECT_EQ(WithBlock("a{block}b{block}", 12), "a12b12");
+  EXPECT_EQ(WithBlock("{blok}", 12), "{blok}");
+}
+
+// A byte for each value of a row, a last block that is not whole, and the block size in the names.
+TEST(FormatTypes, PartialBlocks) {
+  const std::string text = R"(
+FormatProto { name: "x_b{block}", title: "t", author: "a", blocks: [4], partial_blocks: true, shape: [2, 5] }
+StructTypeProto { name: "BLOCK_{block}" array: array(UINT8, dimension=block) }
+StructTypeProto {
+    name: "ROWS_{block}"
+    structure: Structure {
+        field: { name: "blocks", type: array(struct("BLOCK_{block}"), dimensions=[rows, ceil_div(cols, block)]) }
+    }
+    decoder: FunctionProto {
+        <opset_import: ["" : 13]> decode (blocks) => (Y) <float[shape] Y> {
+            numbers = Cast <to: int = 1> (blocks)
+            by_row = Constant <value_ints: ints = [rows, ceil_div(cols, block)*block]> ()
+            whole = Reshape (numbers, by_row)
+            first = Constant <value_ints: ints = [0]> ()
+            end = Constant <value_ints: ints = [cols]> ()
+            last = Constant <value_ints: ints = [-1]> ()
+            Y = Slice (whole, first, end, last)
+        }
+    }
+}
+)";
+  const auto family = ParseFormat(text);
+  ASSERT_TRUE(family) << family.error().Format();
+  for (const int64_t block : {4, 7}) {
+    const auto types = DeclareFormat(WithBlock(*family, block), std::vector<int64_t>{3, 9});
+    ASSERT_TRUE(types) << types.error().Format();
+    EXPECT_EQ(types->SizeBytes(), static_cast<uint64_t>(3 * block * ((9 + block - 1) / block)));
+    EXPECT_EQ(types->types.front().Name(), "BLOCK_" + std::to_string(block));
+    EXPECT_EQ(types->types.back().Name(), "ROWS_" + std::to_string(block));
+  }
+  EXPECT_FALSE(DeclareFormat(*family, std::vector<int64_t>{3, 9}));  // the size is still open
+  const auto whole =
+      ParseFormat(Replaced(Replaced(text, "partial_blocks: true", "partial_blocks: false"), "[2, 5]", "[2, 8]"));
+  ASSERT_TRUE(whole) << whole.error().Format();
+  EXPECT_THAT(DeclareFormat(WithBlock(*whole, 4), std::vector<int64_t>{3, 9}).error().Format(),
+              HasSubstr("has 9 values, which are not a multiple of the block of 4"));
 }
 
 TEST(FormatTypes, ByProfile) {

@@ -42,6 +42,8 @@ struct Fields<Format> {
       Row("sources", &Format::sources),
       Row("block", &Format::block),
       Row("blocks", &Format::blocks),
+      Row("default_block", &Format::default_block),
+      Row("partial_blocks", &Format::partial_blocks),
       Row("codec", &Format::codec),
       Row("shape", &Format::shape),
       Row("doc_string", &Format::doc_string),
@@ -183,6 +185,11 @@ class FormatReader : private MessageReader<FormatReader> {
         return Wrong("blocks", fmt::format("the block size {} is listed twice", *here), "once");
       }
     }
+    if (format.default_block != 0 &&
+        std::find(format.blocks.begin(), format.blocks.end(), format.default_block) == format.blocks.end()) {
+      return Wrong("default_block", fmt::format("the block size {} is not listed", format.default_block),
+                   "one of `blocks`");
+    }
     for (int64_t dim : format.shape) {
       if (dim < 0) return Wrong("shape", fmt::format("dimension {} is negative", dim), "0 or more");
     }
@@ -214,11 +221,12 @@ class FormatReader : private MessageReader<FormatReader> {
         return Wrong("aliases", fmt::format("{} is no name", Quoted(alias)),
                      "letters, digits, _, . and -; {block} once for a family");
       }
-      if (HasMark(alias) != format.IsFamily()) {
-        return Wrong(
-            "aliases",
-            fmt::format("{} {} {{block}}", Quoted(alias), format.IsFamily() ? "lacks" : "is no family, but has"),
-            "as in the name");
+      if (HasMark(alias) && !format.IsFamily()) {
+        return Wrong("aliases", fmt::format("{} is no family, but has {{block}}", Quoted(alias)), "as in the name");
+      }
+      if (!HasMark(alias) && format.IsFamily() && format.default_block == 0) {
+        return Wrong("aliases", fmt::format("{} lacks {{block}}", Quoted(alias)),
+                     "as in the name, or a default_block that it means");
       }
     }
     return {};
@@ -233,15 +241,16 @@ class FormatPrinter : public MessagePrinter<FormatPrinter> {
   friend class MessagePrinter<FormatPrinter>;
 };
 
-std::string Marked(const std::string& name, int64_t block) {
-  std::string text = name;
-  if (const size_t at = text.find(kBlockMark); at != std::string::npos) {
-    text.replace(at, kBlockMark.size(), std::to_string(block));
-  }
-  return text;
-}
-
 }  // namespace
+
+std::string WithBlock(std::string_view text, int64_t block) {
+  const std::string size = std::to_string(block);
+  std::string result(text);
+  for (size_t at = 0; (at = result.find(kBlockMark, at)) != std::string::npos; at += size.size()) {
+    result.replace(at, kBlockMark.size(), size);
+  }
+  return result;
+}
 
 bool Format::IsFamily() const { return HasMark(name); }
 
@@ -277,11 +286,13 @@ bool IsFormatText(std::string_view text) { return Lexer(text).peek().IsName(Fiel
 Format WithBlock(const Format& family, int64_t block) {
   Format format = family;
   if (!family.IsFamily()) return format;
-  format.name = Marked(family.name, block);
-  for (std::string& alias : format.aliases) alias = Marked(alias, block);
-  format.title = Marked(family.title, block);
+  format.name = WithBlock(family.name, block);
+  if (block != family.default_block) std::erase_if(format.aliases, [](const auto& alias) { return !HasMark(alias); });
+  for (std::string& alias : format.aliases) alias = WithBlock(alias, block);
+  format.title = WithBlock(family.title, block);
   format.block = block;
   format.blocks.clear();
+  format.default_block = 0;
   return format;
 }
 

@@ -96,6 +96,7 @@ Json JsonOf(const Shown& shown) {
                {"aliases", format.aliases},
                {"sources", format.sources},
                {"block", format.BlockValues()},
+               {"partial_blocks", format.partial_blocks},
                {"codec", CodecName(format, shown.types)},
                {"doc_string", format.doc_string},
                {"shape", shown.types.shape},

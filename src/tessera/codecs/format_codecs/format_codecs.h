@@ -28,8 +28,9 @@ struct FormatCodec {
                                   std::span<const float> weights, const Limits& limits);
 };
 
-extern const FormatCodec kGgmlCodec;     // block types of ggml, which a format names as its codec
-extern const FormatCodec kNativeCodec;   // the reference codec of a profile's family, for formats by profile
-extern const FormatCodec kDecoderCodec;  // the decoder of the type, evaluated: takes everything that has one
+extern const FormatCodec kGgmlCodec;        // block types of ggml, which a format names as its codec
+extern const FormatCodec kCheckpointCodec;  // layouts of checkpoints, which a format names as its codec
+extern const FormatCodec kNativeCodec;      // the reference codec of a profile's family, for formats by profile
+extern const FormatCodec kDecoderCodec;     // the decoder of the type, evaluated: takes everything that has one
 
 }  // namespace tessera
