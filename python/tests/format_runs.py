@@ -66,11 +66,18 @@ def in_onnxruntime(model: onnx.ModelProto, arrays: dict[str, np.ndarray]) -> np.
     return session.run(None, inputs)[0]
 
 
-def assert_same_bits(got: np.ndarray, expected: np.ndarray) -> None:
-    """Equal bit by bit, signs of zeros included; any two NaN are equal."""
+def first_difference(got: np.ndarray, expected: np.ndarray) -> str:
+    """What differs bit by bit, signs of zeros included; "" where nothing does. Any two NaN are equal."""
     got, expected = got.reshape(-1), expected.reshape(-1)
     assert got.dtype == expected.dtype == np.float32 and got.size == expected.size
     same = (got.view("u4") == expected.view("u4")) | (np.isnan(got) & np.isnan(expected))
-    if not same.all():
-        at = int(np.flatnonzero(~same)[0])
-        pytest.fail(f"{int((~same).sum())} of {same.size} differ, first {at}: {got[at]!r} for {expected[at]!r}")
+    if same.all():
+        return ""
+    at = int(np.flatnonzero(~same)[0])
+    return f"{int((~same).sum())} of {same.size} differ, first {at}: {got[at]!r} for {expected[at]!r}"
+
+
+def assert_same_bits(got: np.ndarray, expected: np.ndarray) -> None:
+    difference = first_difference(got, expected)
+    if difference:
+        pytest.fail(difference)

@@ -121,7 +121,14 @@ Result<Value> EncoderWriter::Stored(const Level& level, const Value& values, con
     scales = meaning;
     useless = b.Equal(scales, zero);
   } else {
-    const Value wanted = WantedScales(&b, magnitudes, largest);
+    // Powers of two are rounded down here as well, before the cast would round them up.
+    const auto* cast = std::get_if<CastProfile>(&std::get<Box<Profile>>(stored.type)->kind);
+    const bool power = cast != nullptr && Info(cast->storage_type).format.specials == FloatSpecials::kExponentOnly;
+    Value wanted = WantedScales(&b, magnitudes, power ? PowerOfTwoBelow(largest) : largest);
+    if (power) {
+      const Value powers = FloatTypeCodes(&b, wanted, {}, cast->storage_type, Beyond::kLargest, ScaleRounding::kDown);
+      wanted = decoders::FloatOfType(&b, compute_, powers, cast->storage_type);
+    }
     TESSERA_ASSIGN(scales, NestedScales(level, stored, wanted));
     // A profile may also make infinity or NaN of a number.
     const Value size = b.Abs(scales);

@@ -17,6 +17,9 @@ Result<Parameter> StoredParameter(Builder* builder, const Level& level, const St
   const bool outer =
       (stored.per == Stored::Per::kTensor && level.in_tile) || (profile != nullptr && stored.per == Stored::Per::kTile);
   if (profile == nullptr) parameter.type = std::get<ElementType>(stored.type);
+  const auto* cast = profile == nullptr ? nullptr : std::get_if<CastProfile>(&(*profile)->kind);
+  const ElementType stored_type = cast != nullptr ? cast->storage_type : parameter.type;
+  parameter.power_of_two = stored_type != ElementType::kUndefined && IsPowerOfTwoType(stored_type);
   if (outer) {
     parameter.source = Parameter::Source::kGiven;
     return parameter;
@@ -111,19 +114,19 @@ Result<void> ScaledCodec::DecodeOwn(const Source& source, const Given& given, st
 
 double ScaledCodec::WantedScale(const Range& range) const {
   const Parameter& zero_point = scaling_.zero_point;
-  const Parameter& scale = scaling_.scale;
-  const bool power = scale.profile == nullptr && scale.type != ElementType::kUndefined && IsPowerOfTwoType(scale.type);
-  if (!zero_point.is_stored()) {
-    const double largest = Largest(zero_point.constant);
-    if (!(largest > 0)) return 0;
-    return std::min(arithmetic().Round(range.Magnitude() / ScaleDivisor(arithmetic(), largest, power)),
-                    arithmetic().Most());
+  const bool power = scaling_.scale.power_of_two;
+  double scale = 0;
+  if (zero_point.is_stored()) {
+    const IntegerRange codes = Codes();
+    const double steps = static_cast<double>(codes.high) - static_cast<double>(codes.low);
+    // In halves, since the difference may be beyond all numbers.
+    const double half = range.high / 2 - range.low / 2;
+    scale = half / ScaleDivisor(arithmetic(), steps / 2, power);
+  } else if (const double largest = Largest(zero_point.constant); largest > 0) {
+    scale = range.Magnitude() / ScaleDivisor(arithmetic(), largest, power);
   }
-  const IntegerRange codes = Codes();
-  const double steps = static_cast<double>(codes.high) - static_cast<double>(codes.low);
-  // In halves, since the difference may be beyond all numbers.
-  const double half = range.high / 2 - range.low / 2;
-  return std::min(arithmetic().Round(half / ScaleDivisor(arithmetic(), steps / 2, power)), arithmetic().Most());
+  scale = std::min(arithmetic().Round(scale), arithmetic().Most());
+  return power && scale > 0 ? std::ldexp(1.0, std::ilogb(scale)) : scale;
 }
 
 double ScaledCodec::WantedZeroPoint(const Range& range, double scale) const {

@@ -22,6 +22,7 @@ struct Parameter {
   uint64_t count = 1;
   ElementType type = ElementType::kUndefined;
   CodecPtr profile;
+  bool power_of_two = false;  // what is stored can be nothing else
 
   bool is_stored() const { return source == Source::kStored || source == Source::kGiven; }
 };
