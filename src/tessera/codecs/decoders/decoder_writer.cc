@@ -106,7 +106,9 @@ Result<Value> DecoderWriter::Unpack(const Value& bytes, uint32_t bits, int64_t c
     for (int64_t bit = first; bit < first + bits;) {
       const int64_t low = bit % 8;
       const int64_t taken = std::min<int64_t>(8 - low, first + bits - bit);
-      Value piece = b.Slice(padded, 2, bit / 8, bit / 8 + 1);
+      // Of one dimension: onnxruntime takes 10 to 20 ns an element where the last dimension is 1 and the other input a
+      // scalar.
+      Value piece = b.Reshape(b.Slice(padded, 2, bit / 8, bit / 8 + 1), {batch * periods});
       piece = b.Bits(piece, static_cast<uint32_t>(low), static_cast<uint32_t>(taken));
       if (!narrow) {
         piece = b.Cast(piece, wide);
@@ -122,7 +124,7 @@ Result<Value> DecoderWriter::Unpack(const Value& bytes, uint32_t bits, int64_t c
     }
     Value code = pieces[0];
     for (size_t k = 1; k < pieces.size(); ++k) code = b.Add(code, pieces[k]);
-    codes.push_back(code);
+    codes.push_back(b.Reshape(code, {batch, periods, 1}));
   }
   return b.Slice(b.Reshape(b.Concat(codes, 2), {batch, periods * period}), 1, 0, count);
 }
