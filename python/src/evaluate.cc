@@ -3,10 +3,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
-#include "tessera/codecs/decoder.h"
+#include "tessera/codecs/declared_value.h"
 #include "tessera/codecs/evaluator.h"
 #include "tessera/onnx/convert.h"
-#include "tessera/types/operators.h"
 
 namespace tessera::python {
 namespace {
@@ -40,17 +39,9 @@ Array Evaluate(const nb::bytes& function, const std::vector<nb::object>& inputs)
 
 Array DecodeBytes(const TypeObject& type, const nb::object& buffer) {
   const ViewObject view = ViewOfBuffer(type, buffer);
-  auto run = [&]() -> Result<Tensor> {
+  auto run = [&] {
     nb::gil_scoped_release release;
-    if (type.declaration().decoder) return DecodeWithDeclaration(view.held()->view, {});
-    std::vector<StructType> types = type.Closed();
-    TESSERA_TRY(AttachDecoder(&types, kMaxOpset));
-    std::vector<Tensor> leaves;
-    for (size_t i = 0; i < view.held()->view.leaf_count(); ++i) {
-      TESSERA_ASSIGN(Tensor leaf, TensorOf(view.held()->view.leaf(i)));
-      leaves.push_back(std::move(leaf));
-    }
-    return EvaluateFunction(*types.back().decoder, std::move(leaves), {});
+    return DecodeDeclared(type.Closed(), view.held()->view);
   };
   return ArrayOf(Unwrap(run()));
 }

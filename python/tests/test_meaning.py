@@ -47,7 +47,11 @@ GOLDENS = (
     (r"mxfp6_.*", "worked example", "test_catalog_checkpoints.test_example_mxfp6"),
     (r"mxfp8_.*", "worked example", "test_catalog_checkpoints.test_example_mxfp8"),
     (r"mxint8", "worked example", "test_catalog_checkpoints.test_example_mxint8"),
-    (r"fp8_(e4m3|e5m2|e4m3_channel|e5m2_channel|block128x128)", "worked example", "test_catalog_checkpoints.test_example_fp8"),
+    (
+        r"fp8_(e4m3|e5m2|e4m3_channel|e5m2_channel|block128x128)",
+        "worked example",
+        "test_catalog_checkpoints.test_example_fp8",
+    ),
 )
 
 
@@ -234,10 +238,12 @@ def row_text(name: str) -> str:
 
 
 def test_the_page_has_the_row_of_every_format():
-    if any(len(ROWS.get(name, {})) < len(COLUMNS) - 1 for name in COMPARED):
+    """Rows of formats that this run did not compare stay as they are, where the page is written."""
+    compared = [name for name in FORMATS if len(ROWS.get(name, {})) == len(COLUMNS) - 1]
+    writes = bool(os.environ.get("TESSERA_WRITE_DOCS"))
+    if not writes and len(compared) < len(COMPARED):
         pytest.skip("not all formats were compared in this run")
-    text = PAGE.read_text()
-    head, rest = text.split(BEGIN)
+    head, rest = PAGE.read_text().split(BEGIN)
     committed, tail = rest.split(END)
     by_name = {line.split("`")[1]: line for line in committed.splitlines() if line.startswith("| `")}
     lines = [
@@ -245,15 +251,16 @@ def test_the_page_has_the_row_of_every_format():
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name in FORMATS:
-        if name in COMPARED:
+        if name in compared:
             lines.append(row_text(name))
         elif name in NO_MEANING:
             lines.append(f"| `{name}` |  |  | registered operators |  | registered operators |  |  |")
         else:
-            lines.append(by_name.get(name, f"| `{name}` | missing |"))
+            lines.append(by_name.get(name, f"| `{name}` | not compared yet |"))
     table = "\n".join(lines) + "\n"
-    if os.environ.get("TESSERA_WRITE_DOCS"):
+    if writes:
         PAGE.write_text(head + BEGIN + table + END + tail)
         return
     differing = [line for line in table.splitlines() if line not in committed.splitlines()]
     assert table == committed, f"TESSERA_WRITE_DOCS=1 writes docs/meaning.md anew; {differing[:5]}"
+    assert "not compared yet" not in committed

@@ -1,17 +1,20 @@
 """Plants mistakes in the decoders of the catalogue and looks whether the comparison of test_meaning.py finds them: one
-bit of a constant (tables, shapes, shifts), or another operator in place of one. What survives has to be listed here, with
-why it means the same."""
+bit of a constant (tables, shapes, shifts), or another operator in place of one.
+
+Some mistakes mean the same: the end of a slice beyond all elements, an axis counted from the other side, a bit of NaN, a
+bound that no code reaches. So not all can be found, but all in a table of the format's numbers have to be."""
 
 import os
+import re
 
 import numpy as np
 import onnx
 import pytest
-from format_runs import first_difference, portable_model
+from format_runs import decoder_model, first_difference, leaf_arrays, portable_model
+from tessera._tessera import _evaluate
 from test_meaning import FORMATS, HEAVY, NO_MEANING, declares, random_payload
 
 import tessera
-from tessera._tessera import _evaluate
 
 FULL = bool(os.environ.get("TESSERA_TEST_FULL"))
 PER_CONSTANT = 4 if FULL else 1
@@ -33,9 +36,20 @@ OTHER_OPERATOR = {
 }
 
 
+MOST_SURVIVE = 0.34  # of a format's own
+NAMES = [name for name in FORMATS if name not in NO_MEANING | HEAVY]
+COUNTS: dict[str, tuple[int, int]] = {}
+
+
+def is_table(what: str) -> bool:
+    """True for the constant of several numbers; not for that of the powers of two, of which a format needs a few."""
+    table = re.search(r"float\[(\d+)\]", what)
+    return table is not None and int(table[1]) > 4 and int(table[1]) != 279
+
+
 def shape_of(format: tessera.Format) -> tuple[int, ...]:
     if format.block > 1:
-        return (8, 2 * format.block)
+        return (64, max(1, 1024 // format.block) * format.block)
     for shape in ((4, 4096), (3, 7), (128, 4096), tuple(format.shape)):
         if declares(format, shape):
             return shape
@@ -106,20 +120,28 @@ def evaluate(model: onnx.ModelProto, nodes: list[onnx.NodeProto], arrays: dict[s
         list(model.opset_import),
     )
     try:
-        return np.asarray(
-            _evaluate(function.SerializeToString(), [arrays[name] for name in function.input])
-        )
+        return np.asarray(_evaluate(function.SerializeToString(), [arrays[name] for name in function.input]))
     except tessera.TesseraError:
         return None
 
 
 def found(got: np.ndarray | None, expected: np.ndarray) -> bool:
-    if got is None or got.dtype != expected.dtype or got.shape != expected.shape:
+    if got is None or got.shape != expected.shape:
         return True
-    return bool(first_difference(got, expected))
+    return bool(first_difference(got.astype(np.float32), expected))
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name not in NO_MEANING | HEAVY])
+def model_of(format: tessera.Format, type_: tessera.StructType, shape: tuple[int, ...], payload: np.ndarray):
+    """The decoder of leaves at the last opset, which does not take numbers apart as that of the bytes has to; and the
+    arrays that it takes."""
+    try:
+        return decoder_model(type_, format.decoder(shape, opset=26), 26), leaf_arrays(type_, payload)
+    except tessera.TesseraError as error:
+        assert error.code == "no-decoder"
+        return portable_model(type_, 26), {"payload": payload}
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_planted_mistakes_are_found(name):
     format = FORMATS[name]
     shape = shape_of(format)
@@ -127,9 +149,21 @@ def test_planted_mistakes_are_found(name):
     payload = random_payload(format, type_, shape, 3)
     expected = format.decode(payload, shape)
     generator = np.random.default_rng(sum(name.encode()))
-    model = portable_model(type_, 13)
-    arrays = {"payload": payload}
+    model, arrays = model_of(format, type_, shape, payload)
     assert not found(evaluate(model, list(model.graph.node), arrays), expected)
     mutants = mutants_of(model, generator)
     survivors = [what for what, nodes in mutants if not found(evaluate(model, nodes, arrays), expected)]
-    print(name, len(mutants), len(survivors), survivors)
+    COUNTS[name] = (len(mutants), len(survivors))
+    assert len(survivors) <= MOST_SURVIVE * len(mutants), "".join(survivors)
+    in_tables = [what for what in survivors if is_table(what)]
+    assert not in_tables, "".join(in_tables)
+
+
+def test_most_of_all_planted_mistakes_are_found():
+    if len(COUNTS) < len(NAMES):
+        pytest.skip("not all formats were tried in this run")
+    planted = sum(mutants for mutants, _ in COUNTS.values())
+    survived = sum(survivors for _, survivors in COUNTS.values())
+    print(f"{planted - survived} of {planted} found")
+    assert planted > 1_500
+    assert survived <= 0.1 * planted

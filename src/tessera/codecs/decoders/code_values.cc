@@ -90,6 +90,12 @@ Value FloatOfType(FunctionBuilder* builder, ElementType compute, const Value& co
 Value Signed(FunctionBuilder* builder, const Value& numbers, uint32_t bits) {
   FunctionBuilder& b = *builder;
   const int64_t half = int64_t{1} << (bits - 1);
+  if (Info(numbers.type).kind == ElementKind::kFloat && bits <= kFloatBits) {
+    // Faster in onnxruntime than a Where.
+    auto number = [&](double value) { return b.Const(MakeFloats(numbers.type, {}, {{value}})); };
+    const Value negative = b.Cast(b.Less(number(static_cast<double>(half) - 0.5), numbers), numbers.type);
+    return b.Sub(numbers, b.Mul(negative, number(static_cast<double>(2 * half))));
+  }
   const bool is_float = Info(numbers.type).kind == ElementKind::kFloat;
   const Value step =
       is_float ? b.Const(MakeFloats(numbers.type, {}, {{static_cast<double>(half)}})) : b.Scalar(numbers.type, half);

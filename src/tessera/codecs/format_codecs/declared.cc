@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "tessera/codecs/declared_value.h"
 #include "tessera/codecs/evaluator.h"
 #include "tessera/codecs/format_codecs/format_codecs.h"
 #include "tessera/types/element_value.h"
@@ -62,26 +63,10 @@ Result<Tensor> FromFloats(std::span<const float> values, ElementType type, std::
   return tensor;
 }
 
-// The types with the decoder that follows from the profile, where there is no own.
-Result<std::shared_ptr<const CheckedType>> WithDecoder(const FormatTypes& types, const Limits& limits) {
-  if (types.root->declaration.decoder) return types.root;
-  // The first opset that has what it needs; what it means does not depend on that.
-  Result<Function> decoder = FormatDecoder(types, std::nullopt, limits);
-  if (!decoder) decoder = FormatDecoder(types, kMaxOpset, limits);
-  if (!decoder) return tl::unexpected<Error>(std::move(decoder).error());
-  std::vector<StructType> declared = types.types;
-  declared.back().decoder = *std::move(decoder);
-  Problems problems;
-  const TypeTable table = TypeTable::Build(std::move(declared), limits, &problems);
-  if (!problems.empty()) return tl::unexpected<Error>(problems.list().front());
-  return table.Get(static_cast<int64_t>(table.size()) - 1);
-}
-
 Result<std::vector<float>> Decode(const Format& format, const FormatTypes& types, std::span<const uint8_t> payload,
                                   const Limits& limits) {
-  TESSERA_ASSIGN(const std::shared_ptr<const CheckedType> type, WithDecoder(types, limits));
-  TESSERA_ASSIGN(const StructView view, StructView::Create(type, {payload}, format.name));
-  TESSERA_ASSIGN(const Tensor tensor, DecodeWithDeclaration(view, {}));
+  TESSERA_ASSIGN(const StructView view, StructView::Create(types.root, {payload}, format.name));
+  TESSERA_ASSIGN(const Tensor tensor, DecodeDeclared(types.types, view, limits));
   return ToFloats(tensor, format.name);
 }
 
