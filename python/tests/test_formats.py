@@ -307,7 +307,7 @@ def test_operators_of_somebody_else():
         with pytest.raises(ValueError, match="has to be given"):
             tessera.register_operator("vendor::Nothing")
         # What goes wrong inside is an error of the format's, and names the operator.
-        with pytest.raises(tessera.TesseraError, match="vendor::DequantizeV2.*AssertionError"):
+        with pytest.raises(tessera.TesseraError, match=r"vendor::DequantizeV2.*AssertionError"):
             custom.decode(bytes(3), (6,))
     finally:
         assert tessera.unregister_operator("vendor::DequantizeV2")

@@ -1,7 +1,7 @@
-"""What the bytes of every catalogue entry mean, found in four ways that share no arithmetic: by the native codec, by our
-evaluator of the decoder, by ONNX's reference evaluator, and by onnxruntime from the bytes. They give the same bits. What
-the codec encodes is compared with the encoder as a function. docs/meaning.md has a row of each entry that was compared:
-TESSERA_WRITE_DOCS=1 writes it.
+"""What the bytes of every catalogue entry mean, found in four ways that share no arithmetic: by the native codec, by
+our evaluator of the decoder, by ONNX's reference evaluator, and by onnxruntime from the bytes. They give the same bits.
+What the codec encodes is compared with the encoder as a function. docs/meaning.md has a row of each entry that was
+compared: TESSERA_WRITE_DOCS=1 writes it.
 
 TESSERA_TEST_FULL=1: 10,000 random blocks of each format, and the formats of which a tensor is too large for CI.
 """

@@ -1,8 +1,8 @@
 """Plants mistakes in the decoders of the catalogue and looks whether the comparison of test_meaning.py finds them: one
 bit of a constant (tables, shapes, shifts), or another operator in place of one.
 
-Some mistakes mean the same: the end of a slice beyond all elements, an axis counted from the other side, a bit of NaN, a
-bound that no code reaches. So not all can be found, but all in a table of the format's numbers have to be."""
+Some mistakes mean the same: the end of a slice beyond all elements, an axis counted from the other side, a bit of NaN,
+a bound that no code reaches. So not all can be found, but all in a table of the format's numbers have to be."""
 
 import os
 import re
