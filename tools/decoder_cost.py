@@ -1,17 +1,21 @@
 """What the catalogue's decoders cost in onnxruntime: a table of nodes and nanoseconds a value.
 
-decoder_cost.py [--opset N] [--values N] [--rounds N] [--limit NS] [FORMAT...]    without names: all formats
+decoder_cost.py [--opset N] [--values N] [--rounds N] [--limit NS] [--write] [FORMAT...]    without names: all formats
 
 "decoder" takes the leaves, "portable" the bytes, as in a model for stock runtimes. Both are graph inputs: with
 initializers onnxruntime would compute the values when it creates the session, and nothing would be left to measure.
-One thread, the best of some rounds, a payload of random bytes. --limit: exit code 1 if a portable decoder of at most 8
-bits a value (not counting scales) takes longer.
+One thread, the median of some rounds, a payload of random bytes. Beside it a copy of as many floats, measured in the
+same run. --limit: exit code 1 if a portable decoder of at most 8 bits a value (not counting scales) takes longer.
+--write: the table goes into docs/decoder-cost.md.
 """
 
 import argparse
 import re
+import statistics
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +26,8 @@ import onnxruntime
 
 import tessera
 
+PAGE = Path(__file__).resolve().parents[1] / "docs/decoder-cost.md"
+BEGIN, END = "<!-- cost: begin -->\n", "<!-- cost: end -->\n"
 LIMITED_BITS = 8.5  # a byte a value, and the scales
 
 
@@ -72,20 +78,36 @@ def session_of(function: onnx.FunctionProto, inputs: list, constants: list, opse
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def best_of(session: onnxruntime.InferenceSession, feeds: dict[str, np.ndarray], rounds: int, values: int) -> float:
-    best = float("inf")
-    for _ in range(rounds):
+def median_of(session: onnxruntime.InferenceSession, feeds: dict[str, np.ndarray], rounds: int, values: int) -> float:
+    return timed(lambda: session.run(None, feeds), rounds) / values
+
+
+def timed(work: Callable[[], object], rounds: int) -> float:
+    """Nanoseconds, the median; a first run is not counted."""
+    times = []
+    for _ in range(rounds + 1):
         begin = time.perf_counter()
-        session.run(None, feeds)
-        best = min(best, time.perf_counter() - begin)
-    return best * 1e9 / values
+        work()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times[1:]) * 1e9
+
+
+def copy_cost(values: int, rounds: int) -> float:
+    source, target = np.ones(values, np.float32), np.empty(values, np.float32)
+    return timed(lambda: np.copyto(target, source), rounds) / values
+
+
+def commit() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, cwd=PAGE.parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 def portable_cost(type_: tessera.StructType, payload: np.ndarray, opset: int, rounds: int, values: int) -> Cost:
     function = onnx.parser.parse_function(type_.portable_decoder(opset))
     info = onnx.helper.make_tensor_value_info("payload", onnx.TensorProto.UINT8, [type_.size_bytes])
     session = session_of(function, [info], [], opset)
-    return Cost(len(function.node), best_of(session, {"payload": payload}, rounds, values))
+    return Cost(len(function.node), median_of(session, {"payload": payload}, rounds, values))
 
 
 def decoder_cost(
@@ -120,7 +142,7 @@ def decoder_cost(
             )
         )
     session = session_of(function, inputs, constants, opset)
-    return Cost(len(function.node), best_of(session, feeds, rounds, int(np.prod(shape))))
+    return Cost(len(function.node), median_of(session, feeds, rounds, int(np.prod(shape))))
 
 
 def measure(name: str, opset: int, values: int, rounds: int) -> Row:
@@ -167,13 +189,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--values", type=int, default=1 << 20)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--limit", type=float)
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("formats", nargs="*", metavar="FORMAT")
     options = parser.parse_args(arguments)
-    print(f"onnxruntime {onnxruntime.__version__}, {processor()}, one thread, opset {options.opset}\n")
+    head = f"onnxruntime {onnxruntime.__version__}, {processor()}, one thread, opset {options.opset}"
+    print(f"{head}\n")
     rows = [
         measure(name, options.opset, options.values, options.rounds) for name in options.formats or tessera.formats()
     ]
     print(table(rows))
+    if options.write:
+        facts = f"{head}, commit {commit()}, medians of {options.rounds} rounds. "
+        facts += f"A copy of the values takes {copy_cost(options.values, options.rounds):.2g} ns each.\n\n"
+        before, rest = PAGE.read_text().split(BEGIN)
+        after = rest.split(END)[1]
+        PAGE.write_text(before + BEGIN + facts + table(rows) + "\n" + END + after)
     slow = [
         row.name
         for row in rows

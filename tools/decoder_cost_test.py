@@ -46,3 +46,13 @@ def test_codes_outside_a_codebook_are_not_measured(capsys):
     assert decoder_cost.main([*SMALL, "sketch.ternary_1_58"]) == 0
     (row,) = rows(capsys.readouterr().out).values()
     assert float(row[4]) > 0
+
+
+def test_the_page_has_a_row_of_every_format():
+    text = decoder_cost.PAGE.read_text()
+    table = rows(text)
+    assert set(table) == set(decoder_cost.tessera.formats())
+    assert re.search(r"commit [0-9a-f]{7,}, medians of \d+ rounds", text)
+    # Rotations of whole tensors go through memory once for each stride.
+    slow = {name for name, row in table.items() if float(row[0] or 9) <= 8.5 and row[4] and float(row[4]) > 30}
+    assert slow <= {"sketch.quip_sharp"}

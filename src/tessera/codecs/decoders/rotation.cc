@@ -28,17 +28,41 @@ Value RotatedAxis::Leave(FunctionBuilder* builder, const Value& x) const {
 
 Value RotatedAxis::Hadamard(FunctionBuilder* builder, Value x, int64_t size) const {
   FunctionBuilder& b = *builder;
-  // Blocks of the axis, and what lies inside an element of it.
-  const int64_t inner = pre_ ? 1 : others_;
-  const int64_t outer = pre_ ? batch_ * others_ * (along_ / size) : batch_ * (along_ / size);
-  for (int64_t half = 1; half < size; half *= 2) {
+  const Dims dims = x.dims;
+  // The rotated axis in front, so that what is added lies in long runs: onnxruntime takes single elements out of an
+  // innermost axis one by one.
+  const int64_t rows = values_ == 0 || !pre_ ? 0 : batch_ * others_ * (along_ / size);
+  const bool turned = rows > 1;
+  if (turned) x = b.Transpose(b.Reshape(x, {rows, size}), {1, 0});
+  const int64_t inner = turned ? rows : pre_ ? 1 : others_;
+  const int64_t outer = turned ? 1 : pre_ ? batch_ * others_ * (along_ / size) : batch_ * (along_ / size);
+  auto part = [&](const Value& v, int64_t i) { return b.Slice(v, 1, i, i + 1); };
+  for (int64_t half = 1; half < size;) {
+    if (half * 2 < size) {
+      // Two strides at once, half and 2 * half, which moves everything once less.
+      x = b.Reshape(x, {outer * (size / (4 * half)), 4, half * inner});
+      const Value p0 = part(x, 0);
+      const Value p1 = part(x, 1);
+      const Value p2 = part(x, 2);
+      const Value p3 = part(x, 3);
+      const Value low_sum = b.Add(p0, p1);
+      const Value low_difference = b.Sub(p0, p1);
+      const Value high_sum = b.Add(p2, p3);
+      const Value high_difference = b.Sub(p2, p3);
+      x = b.Concat({b.Add(low_sum, high_sum), b.Add(low_difference, high_difference), b.Sub(low_sum, high_sum),
+                    b.Sub(low_difference, high_difference)},
+                   1);
+      half *= 4;
+      continue;
+    }
     x = b.Reshape(x, {outer * (size / (2 * half)), 2, half * inner});
-    const Value first = b.Slice(x, 1, 0, 1);
-    const Value second = b.Slice(x, 1, 1, 2);
-    x = b.Concat({b.Add(first, second), b.Sub(first, second)}, 1);
+    x = b.Concat({b.Add(part(x, 0), part(x, 1)), b.Sub(part(x, 0), part(x, 1))}, 1);
+    half *= 2;
   }
   const double norm = 1 / std::sqrt(static_cast<double>(size));
-  return b.Mul(x, b.Cast(b.Scalar(static_cast<float>(norm)), x.type));
+  x = b.Mul(x, b.Cast(b.Scalar(static_cast<float>(norm)), x.type));
+  if (turned) x = b.Transpose(b.Reshape(x, {size, rows}), {1, 0});
+  return b.Reshape(x, dims);
 }
 
 }  // namespace tessera::decoders
