@@ -1,6 +1,8 @@
 #include "tessera/codecs/decoders/rotation.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace tessera::decoders {
 
@@ -36,28 +38,22 @@ Value RotatedAxis::Hadamard(FunctionBuilder* builder, Value x, int64_t size) con
   if (turned) x = b.Transpose(b.Reshape(x, {rows, size}), {1, 0});
   const int64_t inner = turned ? rows : pre_ ? 1 : others_;
   const int64_t outer = turned ? 1 : pre_ ? batch_ * others_ * (along_ / size) : batch_ * (along_ / size);
-  auto part = [&](const Value& v, int64_t i) { return b.Slice(v, 1, i, i + 1); };
   for (int64_t half = 1; half < size;) {
-    if (half * 2 < size) {
-      // Two strides at once, half and 2 * half, which moves everything once less.
-      x = b.Reshape(x, {outer * (size / (4 * half)), 4, half * inner});
-      const Value p0 = part(x, 0);
-      const Value p1 = part(x, 1);
-      const Value p2 = part(x, 2);
-      const Value p3 = part(x, 3);
-      const Value low_sum = b.Add(p0, p1);
-      const Value low_difference = b.Sub(p0, p1);
-      const Value high_sum = b.Add(p2, p3);
-      const Value high_difference = b.Sub(p2, p3);
-      x = b.Concat({b.Add(low_sum, high_sum), b.Add(low_difference, high_difference), b.Sub(low_sum, high_sum),
-                    b.Sub(low_difference, high_difference)},
-                   1);
-      half *= 4;
-      continue;
+    // Up to three strides at once, from half on, so that everything is taken apart and put together less often.
+    const int64_t ways = std::min<int64_t>(8, size / half);
+    x = b.Reshape(x, {outer * (size / (ways * half)), ways, half * inner});
+    std::vector<Value> parts;
+    for (int64_t i = 0; i < ways; ++i) parts.push_back(b.Slice(x, 1, i, i + 1));
+    for (size_t stride = 1; stride < parts.size(); stride *= 2) {
+      for (size_t i = 0; i < parts.size(); ++i) {
+        if ((i & stride) != 0) continue;
+        const Value sum = b.Add(parts[i], parts[i + stride]);
+        parts[i + stride] = b.Sub(parts[i], parts[i + stride]);
+        parts[i] = sum;
+      }
     }
-    x = b.Reshape(x, {outer * (size / (2 * half)), 2, half * inner});
-    x = b.Concat({b.Add(part(x, 0), part(x, 1)), b.Sub(part(x, 0), part(x, 1))}, 1);
-    half *= 2;
+    x = b.Concat(parts, 1);
+    half *= ways;
   }
   const double norm = 1 / std::sqrt(static_cast<double>(size));
   x = b.Mul(x, b.Cast(b.Scalar(static_cast<float>(norm)), x.type));
