@@ -43,6 +43,10 @@ std::shared_ptr<Arguments> AddArguments(CLI::App* app, const char* input, const 
   app->add_option("--set", arguments->source.assignments, "Data of a model that the format needs, such as codebooks")
       ->type_name("NAME=VALUE|NAME=@FILE.npy")
       ->allow_extra_args(false);
+  app->add_option("--outliers", arguments->source.outliers,
+                  "How many outliers a sparse format keeps (default: its outlier_ratio of the values)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
   AddFormatFileOption(app, &arguments->source.format_files);
   AddLimitOption(app, &arguments->source.limits);
   return arguments;

@@ -36,7 +36,7 @@ Dims ShapeOr(const FormatObject& self, const std::optional<Dims>& shape) {
   return shape ? *shape : Dims(self.format.ExampleShape().begin(), self.format.ExampleShape().end());
 }
 
-FormatObject Make(Format format, Parameters parameters, const Limits* limits) {
+FormatObject Make(Format format, Parameters parameters, std::optional<uint64_t> outliers, const Limits* limits) {
   TextOptions text;
   text.parameters = std::move(parameters);
   text.limits = limits;
@@ -44,6 +44,7 @@ FormatObject Make(Format format, Parameters parameters, const Limits* limits) {
   DeclareOptions options;
   options.parameters = std::move(notation.parameters);
   options.limits = notation.limits;
+  options.outliers = outliers;
   return {std::move(format), std::move(options)};
 }
 
@@ -52,7 +53,7 @@ TypeObject TypeOf(const FormatObject& self, const Dims& shape, const std::option
                   std::optional<int64_t> encoder_opset) {
   FormatObject named = self;
   if (name) named.options.name = name->bytes;
-  named.options.outliers = outliers;
+  if (outliers) named.options.outliers = outliers;
   FormatTypes types = Declare(named, shape);
   auto add = [&]() -> Result<void> {
     nb::gil_scoped_release release;
@@ -199,21 +200,25 @@ Arrays become values (`quantize`), and values or bare payloads become arrays (`d
 format's text; `Format.parse` reads that. Immutable.)")
       .def(
           "__init__",
-          [](FormatObject* self, const Text& name, Parameters parameters, const Limits* limits) {
-            new (self) FormatObject(Make(Unwrap(FindFormat(name.bytes)), std::move(parameters), limits));
+          [](FormatObject* self, const Text& name, Parameters parameters, std::optional<uint64_t> outliers,
+             const Limits* limits) {
+            new (self) FormatObject(Make(Unwrap(FindFormat(name.bytes)), std::move(parameters), outliers, limits));
           },
-          nb::arg("name"), nb::kw_only(), nb::arg("parameters") = nb::none(), nb::arg("limits") = nb::none(),
+          nb::arg("name"), nb::kw_only(), nb::arg("parameters") = nb::none(), nb::arg("outliers") = nb::none(),
+          nb::arg("limits") = nb::none(),
           R"(The format of the catalogue with this name or alias, in any case; a family takes every block size.
 
-parameters: data that belongs to a model and not to the format, such as a codebook.)")
+parameters: data that belongs to a model and not to the format, such as a codebook. outliers: how many values a sparse
+format keeps apart, where its outlier_ratio is not to say so.)")
       .def_static(
           "parse",
-          [](const Text& text, Parameters parameters, const std::string& file_name, const Limits* limits) {
+          [](const Text& text, Parameters parameters, std::optional<uint64_t> outliers, const std::string& file_name,
+             const Limits* limits) {
             Format format = Unwrap(ParseFormat(text.bytes, Given(limits), file_name));
-            return Make(std::move(format), std::move(parameters), limits);
+            return Make(std::move(format), std::move(parameters), outliers, limits);
           },
-          nb::arg("text"), nb::kw_only(), nb::arg("parameters") = nb::none(), nb::arg("file_name") = "",
-          nb::arg("limits") = nb::none(),
+          nb::arg("text"), nb::kw_only(), nb::arg("parameters") = nb::none(), nb::arg("outliers") = nb::none(),
+          nb::arg("file_name") = "", nb::arg("limits") = nb::none(),
           "The format that a text describes: a header and a profile or struct types. Of a family, `with_block` makes "
           "formats.")
       .def(

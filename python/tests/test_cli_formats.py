@@ -208,3 +208,35 @@ def test_a_codec_that_there_is_not(own, tmp_path):
     (tmp_path / "w.bin").write_bytes(bytes(16))
     line = error("decode", "bytes_b4", "--format-file", own, "--shape", "2x8", tmp_path / "w.bin", tmp_path / "out")
     assert "bytes_b4: there is no codec 'no_such' (a codec that there is, or none) [format-value]" in line
+
+
+APART = """FormatProto {
+    name: "apart", title: "INT8 and large values", author: "these tests", sources: ["this file"], shape: [8, 8]
+}
+
+QuantizationProto {
+    sparse: SparseQuantizationProto {
+        base_quant: QuantizationProto {
+            linear: LinearUniformProto { storage_type: INT8, bits: 8, axis: -1, scale_float: 1 }
+        }
+        outlier_data_type: FLOAT, outlier_threshold: 100
+    }
+}
+"""
+
+
+def test_outliers(tmp_path):
+    (tmp_path / "apart.txt").write_text(APART)
+    values = np.array([1, 2, 300, -200, 3, 4, 5, 6], "<f4")
+    (tmp_path / "in.f32").write_bytes(values.tobytes())
+    common = ("apart", "--format-file", "apart.txt", "--shape", "2x4", "--outliers")
+    assert "2 values are above the threshold of 100, and the type has room for 1" in error(
+        "encode", *common, 1, "in.f32", "out.bin", cwd=tmp_path
+    )
+    output("encode", *common, 2, "in.f32", "out.bin", cwd=tmp_path)
+    output("decode", *common, 2, "out.bin", "back.f32", cwd=tmp_path)
+    assert np.array_equal(np.fromfile(tmp_path / "back.f32", "<f4"), values)
+    python = tessera.Format.parse(APART, outliers=2)
+    assert np.array_equal(python.dequantize(python.quantize(values.reshape(2, 4))), values.reshape(2, 4))
+    with pytest.raises(tessera.TesseraError, match="how many outliers"):
+        tessera.Format.parse(APART).quantize(values)

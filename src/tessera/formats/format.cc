@@ -115,6 +115,20 @@ Result<FormatTypes> FromProfile(const Format& format, std::span<const int64_t> s
   return result;
 }
 
+// The decoder of a tensor without elements. A Reshape of opset 13 takes a 0 in a shape for "as it was".
+void DecodeNothing(std::span<const int64_t> shape, Function* decoder) {
+  Node dims;
+  dims.op_type = "Constant";
+  dims.outputs = {"no_elements"};
+  dims.attributes = {{"value_ints", std::vector<int64_t>(shape.begin(), shape.end()), {}}};
+  Node result;
+  result.op_type = "ConstantOfShape";
+  result.inputs = dims.outputs;
+  result.outputs = decoder->outputs;
+  std::erase_if(decoder->value_infos, [&](const ValueInfo& info) { return info.name != decoder->outputs.front(); });
+  decoder->nodes = {std::move(dims), std::move(result)};
+}
+
 Result<FormatTypes> FromTypes(const Format& format, std::span<const int64_t> shape, const DeclareOptions& options) {
   if (options.outliers) {
     return Fail(ErrorCode::kArgument, Where(format), "has struct types, and a number of outliers is for profiles",
@@ -149,6 +163,7 @@ Result<FormatTypes> FromTypes(const Format& format, std::span<const int64_t> sha
                              fmt::join(output->dims, ", "), fmt::join(shape, ", ")),
                  "float[shape] as the type of its output");
   }
+  if (std::count(shape.begin(), shape.end(), 0) > 0) DecodeNothing(shape, &*root.decoder);
   return result;
 }
 
@@ -169,7 +184,14 @@ Result<Format> ParseFormat(std::string_view text, const Limits& limits, const st
   const Format example = format.IsFamily() ? WithBlock(format, format.blocks.front()) : format;
   DeclareOptions options;
   options.limits = limits;
-  TESSERA_TRY(DeclareFormat(example, example.ExampleShape(), WithPlaceholders(format, std::move(options))));
+  options = WithPlaceholders(format, std::move(options));
+  const Result<FormatTypes> declared = DeclareFormat(example, example.ExampleShape(), options);
+  if (declared) return format;
+  // How many outliers there are may be left to whoever uses the format.
+  options.outliers = 0;
+  if (!format.by_profile || !DeclareFormat(example, example.ExampleShape(), options)) {
+    return tl::unexpected<Error>(declared.error());
+  }
   return format;
 }
 

@@ -36,6 +36,7 @@ Result<Opened> Open(const std::string& name, const SourceOptions& options) {
   TESSERA_ASSIGN(const std::vector<int64_t> shape, ParseShapeOption(options.shape));
   DeclareOptions declare;
   declare.limits = options.limits;
+  declare.outliers = options.outliers;
   TESSERA_TRY(BindAssignments(options.assignments, &declare.parameters));
   TESSERA_ASSIGN(opened.types, DeclareFormat(opened.format, shape, declare));
   return opened;

@@ -23,6 +23,7 @@ namespace tessera {
 struct SourceOptions {
   std::vector<std::string> assignments;   // NAME=VALUE or NAME=@file.npy
   std::string shape;                      // "4096x4096" or "4096,4096"; "" for none
+  std::optional<uint64_t> outliers;       // DeclareOptions::outliers
   std::vector<std::string> format_files;  // formats whose names come before those of the catalogue
   Limits limits;
 };
