@@ -124,7 +124,7 @@ Level Builder::Plain(const Profile& profile, int32_t type, std::vector<uint64_t>
   return level;
 }
 
-Level Builder::TileLevel(const Level&, const Tiles& tiles, const Profile& profile, int32_t type) {
+Level Builder::TileLevel(const Tiles& tiles, const Profile& profile, int32_t type) {
   Level tile;
   tile.profile = &profile;
   tile.type = type;

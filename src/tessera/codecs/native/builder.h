@@ -41,7 +41,7 @@ class Builder {
   Result<CodecPtr> Build(const Level& level);
   // Of values that `shape` has in row-major order.
   static Level Plain(const Profile& profile, int32_t type, std::vector<uint64_t> shape);
-  static Level TileLevel(const Level& level, const Tiles& tiles, const Profile& profile, int32_t type);
+  static Level TileLevel(const Tiles& tiles, const Profile& profile, int32_t type);
 
   // Numbers of a type, one after the other.
   CodecPtr Numbers(ElementType type, const std::vector<uint64_t>& shape) const;

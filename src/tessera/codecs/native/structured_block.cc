@@ -51,6 +51,7 @@ class StructuredBlockCodec final : public Codec {
         scatter_[i] = word / lanes * group + word % lanes + i % vector_ * stride;
       }
     }
+    FindReachable();
   }
 
  private:
@@ -275,18 +276,6 @@ class StructuredBlockCodec final : public Codec {
     return {};
   }
 
-  StructuredBlockProfile profile_;
-  AllPlaces places_;
-  size_t size_;
-  size_t vector_;
-  double largest_ = 0;
-  std::vector<size_t> scatter_;
-  // The entries that some codes of the fields lead to, and those codes.
-  static constexpr uint32_t kMostIndexBits = 16;
-  std::unique_ptr<NearestEntry> reachable_;
-  std::vector<std::vector<uint64_t>> reachable_codes_;
-
- public:
   // Finds which fields lead to which entries, where there are few enough.
   void FindReachable() {
     uint32_t bits = 0;
@@ -315,6 +304,17 @@ class StructuredBlockCodec final : public Codec {
     }
     if (!reachable_codes_.empty()) reachable_ = std::make_unique<NearestEntry>(arithmetic(), reachable, vector_);
   }
+
+  StructuredBlockProfile profile_;
+  AllPlaces places_;
+  size_t size_;
+  size_t vector_;
+  double largest_ = 0;
+  std::vector<size_t> scatter_;
+  // The entries that some codes of the fields lead to, and those codes.
+  static constexpr uint32_t kMostIndexBits = 16;
+  std::unique_ptr<NearestEntry> reachable_;
+  std::vector<std::vector<uint64_t>> reachable_codes_;
 };
 
 }  // namespace
@@ -352,9 +352,7 @@ Result<CodecPtr> BuildStructuredBlock(Builder* builder, const Level& level) {
     order.erase(std::remove(order.begin(), order.end(), axis), order.end());
     order.push_back(axis);
   }
-  auto codec = std::make_unique<StructuredBlockCodec>(builder->CommonOf(level, order), profile, all);
-  codec->FindReachable();
-  return codec;
+  return std::make_unique<StructuredBlockCodec>(builder->CommonOf(level, order), profile, all);
 }
 
 }  // namespace tessera::native

@@ -186,7 +186,7 @@ Result<void> PlanMerged(Builder* builder, const Level& level, const TilingProfil
   const uint64_t count = std::max<uint64_t>(1, plan->tiles.count);
   const uint64_t bits = codes.count * codes.stride / count;
   for (const Profile& profile : tiling.elem_quant) {
-    Level tile = Builder::TileLevel(level, plan->tiles, profile, level.type);
+    Level tile = Builder::TileLevel(plan->tiles, profile, level.type);
     tile.codes_bit = 0;
     TESSERA_ASSIGN(CodecPtr codec, builder->Build(tile));
     plan->cycle.push_back({plan->codecs.size(), plan->codecs.size() * bits});
@@ -200,16 +200,15 @@ Result<void> PlanMerged(Builder* builder, const Level& level, const TilingProfil
 }
 
 // Runs of equal tiles, a field each.
-Result<std::vector<TilingCodec::Slot>> SlotsOf(Builder* builder, const Level& level, int32_t type,
-                                               std::span<const Profile> kinds, TilingCodec::Plan* plan) {
+Result<std::vector<TilingCodec::Slot>> SlotsOf(Builder* builder, int32_t type, std::span<const Profile> kinds,
+                                               TilingCodec::Plan* plan) {
   std::vector<TilingCodec::Slot> slots;
   for (const Builder::Part& part : builder->Parts(type)) {
     if (part.target < 0 || part.count > kinds.size() - slots.size()) {
       return builder->NotAProfile(type, part.name, "has other tiles than the profile");
     }
     if (part.count == 0) continue;
-    TESSERA_ASSIGN(CodecPtr codec,
-                   builder->Build(Builder::TileLevel(level, plan->tiles, kinds[slots.size()], part.target)));
+    TESSERA_ASSIGN(CodecPtr codec, builder->Build(Builder::TileLevel(plan->tiles, kinds[slots.size()], part.target)));
     for (uint64_t i = 0; i < part.count; ++i) slots.push_back({plan->codecs.size(), part.bit + i * part.stride});
     plan->codecs.push_back(std::move(codec));
   }
@@ -221,15 +220,15 @@ Result<void> PlanMixed(Builder* builder, const Level& level, const TilingProfile
                        TilingCodec::Plan* plan) {
   const std::span<const Profile> kinds = tiling.elem_quant;
   if (kinds.size() == plan->tiles.count) {
-    TESSERA_ASSIGN(plan->cycle, SlotsOf(builder, level, level.type, kinds, plan));
+    TESSERA_ASSIGN(plan->cycle, SlotsOf(builder, level.type, kinds, plan));
     return {};
   }
-  TESSERA_ASSIGN(plan->cycle, SlotsOf(builder, level, codes.target, kinds, plan));
+  TESSERA_ASSIGN(plan->cycle, SlotsOf(builder, codes.target, kinds, plan));
   plan->cycle_bit = codes.bit;
   plan->cycle_stride = codes.stride;
   if (const size_t rest = plan->tiles.count % kinds.size(); rest != 0) {
     TESSERA_ASSIGN(const Builder::Part tail, builder->Find(level.type, "tail"));
-    TESSERA_ASSIGN(plan->tail, SlotsOf(builder, level, tail.target, kinds.first(rest), plan));
+    TESSERA_ASSIGN(plan->tail, SlotsOf(builder, tail.target, kinds.first(rest), plan));
     plan->tail_bit = tail.bit;
   }
   return {};
@@ -296,7 +295,7 @@ Result<CodecPtr> BuildTiling(Builder* builder, const Level& level) {
     TESSERA_TRY(PlanMixed(builder, level, tiling, codes, &plan));
   } else {
     TESSERA_ASSIGN(CodecPtr codec,
-                   builder->Build(Builder::TileLevel(level, plan.tiles, tiling.elem_quant.front(), codes.target)));
+                   builder->Build(Builder::TileLevel(plan.tiles, tiling.elem_quant.front(), codes.target)));
     plan.codecs.push_back(std::move(codec));
     plan.cycle = {{0, 0}};
     plan.cycle_bit = codes.bit;
