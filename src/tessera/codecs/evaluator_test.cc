@@ -97,6 +97,29 @@ TEST(EvaluatorTest, LeavesAndBytesOfRandomProfilesDecodeAlike) {
   for (const auto& [family, count] : families) EXPECT_GT(count, 30) << family;
 }
 
+// Found by fuzzing: it took an element out of none.
+TEST(EvaluatorTest, SlicesOfNothingAreEmpty) {
+  for (int64_t step : {int64_t{1}, int64_t{-1}, INT64_MIN}) {
+    for (int64_t start : {int64_t{0}, int64_t{-1}, int64_t{5}, INT64_MIN}) {
+      Function function;
+      function.opset_imports = {{std::string(), 21}};
+      function.inputs = {"x", "starts", "ends", "axes", "steps"};
+      function.outputs = {"y"};
+      function.nodes = {build::Op("Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"})};
+      auto number = [](int64_t value) {
+        Tensor tensor{.type = ElementType::kInt64, .dims = {1}, .bytes = std::vector<uint8_t>(8)};
+        std::memcpy(tensor.bytes.data(), &value, 8);
+        return tensor;
+      };
+      const Tensor nothing{.type = ElementType::kFloat, .dims = {2, 0}, .bytes = {}};
+      const auto result =
+          EvaluateFunction(function, {nothing, number(start), number(INT64_MIN), number(1), number(step)}, {});
+      ASSERT_TRUE(result) << result.error().Format();
+      EXPECT_EQ(result->dims, (std::vector<int64_t>{2, 0}));
+    }
+  }
+}
+
 TEST(EvaluatorTest, LimitsHold) {
   Function function;
   function.opset_imports = {{std::string(), 21}};

@@ -238,12 +238,13 @@ Result<Tensor> Slice(const NodeRun& run) {
       return std::clamp<int64_t>(at, step > 0 ? 0 : -1, step > 0 ? size : size - 1);
     };
     int64_t first = clamp(starts[i]);
-    if (step < 0 && starts[i] < 0 && starts[i] + size < 0) first = size == 0 ? 0 : 0;
+    // What starts before the axis starts at its first element, backwards too.
+    if (step < 0 && starts[i] < 0 && starts[i] + size < 0) first = 0;
     const int64_t last = clamp(ends[i]);
     int64_t count = 0;
     if (step > 0 && last > first) count = (last - first - 1) / step + 1;
     // -2^63 has no opposite, and any step beyond the size takes one element.
-    if (step < 0 && first > last) count = (first - last - 1) / -std::max(step, -INT64_MAX) + 1;
+    if (step < 0 && first > last && size > 0) count = (first - last - 1) / -std::max(step, -INT64_MAX) + 1;
     dims[axis] = count;
     if (count > 0) start += first * strides[axis];
     moves[axis] = count > 1 ? strides[axis] * step : 0;
