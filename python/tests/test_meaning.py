@@ -260,3 +260,43 @@ def test_the_page_has_the_row_of_every_format():
     differing = [line for line in table.splitlines() if line not in committed.splitlines()]
     assert table == committed, f"TESSERA_WRITE_DOCS=1 writes docs/meaning.md anew; {differing[:5]}"
     assert "not compared yet" not in committed
+
+
+def runs_in_onnxruntime(operator: str, type_: int, output: int, **attributes: object) -> bool:
+    """One node over zeros of a type."""
+    onnxruntime = pytest.importorskip("onnxruntime", reason="has no package for this Python")
+    zeros = onnx.helper.make_tensor("x", type_, [8], np.zeros(8, np.int32))
+    scale = onnx.helper.make_tensor("scale", onnx.TensorProto.FLOAT, [], [1.0])
+    inputs = {"DequantizeLinear": ["x", "scale"], "BitShift": ["x", "x"]}.get(operator, ["x"])
+    node = onnx.helper.make_node(operator, inputs, ["y"], **attributes)
+    result = onnx.helper.make_tensor_value_info("y", output, [8])
+    graph = onnx.helper.make_graph([node], "one", [], [result], [zeros, scale])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 26)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session.run(None, {})
+    except Exception:  # of many kinds, none of which onnxruntime documents
+        return False
+    return True
+
+
+def test_X58_decoders_use_what_onnxruntime_has():
+    """It has neither Cast nor DequantizeLinear of FLOAT4E2M1, and no DequantizeLinear of FLOAT8E8M0: functions from the
+    bytes never name these types, whatever the leaves are. A version that has them makes this test fail, and decoders
+    simpler."""
+    types = onnx.TensorProto
+    assert not runs_in_onnxruntime("Cast", types.FLOAT4E2M1, types.FLOAT, to=types.FLOAT)
+    assert not runs_in_onnxruntime("DequantizeLinear", types.FLOAT4E2M1, types.FLOAT)
+    assert not runs_in_onnxruntime("DequantizeLinear", types.FLOAT8E8M0, types.FLOAT)
+    for type_ in (types.FLOAT8E8M0, types.INT2, types.UINT2, types.INT4, types.UINT4, types.FLOAT8E4M3FN):
+        assert runs_in_onnxruntime("Cast", type_, types.FLOAT, to=types.FLOAT), types.DataType.Name(type_)
+    assert runs_in_onnxruntime("BitShift", types.UINT8, types.UINT8, direction="LEFT")
+    assert runs_in_onnxruntime("BitCast", types.UINT8, types.INT8, to=types.INT8)
+    for name in ("mxfp4", "nvfp4", "ggml_mxfp4", "sketch.mxfp4", "sketch.nvfp4"):
+        format = FORMATS[name]
+        for opset in (13, 21, 26):
+            text = format.struct_type((4, 16 * format.block)).portable_decoder(opset)
+            for type_ in (types.FLOAT4E2M1, types.FLOAT8E8M0):
+                assert f"to: int = {type_}>" not in text and "DequantizeLinear" not in text, (name, opset)
