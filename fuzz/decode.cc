@@ -1,7 +1,7 @@
-// Fuzz target: random payloads of random types. The input is a profile in the notation, a NUL, and bytes that the payload
-// repeats; an input that begins with a NUL names a format of the catalogue by a number instead. The native codec, the
-// decoder from the leaves and the function from the bytes, both in the evaluator, give the same values or all fail; what
-// was decoded can be encoded, always to the same bytes, which decode again.
+// Fuzz target: random payloads of random types. The input is a profile in the notation, a NUL, and bytes that the
+// payload repeats; an input that begins with a NUL names a format of the catalogue by a number instead. The native
+// codec, the decoder from the leaves and the function from the bytes, both in the evaluator, give the same values or
+// all fail; what was decoded can be encoded, always to the same bytes, which decode again.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -109,8 +109,8 @@ void CheckProfile(const Profile& profile, const Shape& shape, std::string_view b
 
   const auto by_leaves = tessera::BuildDecoder(profile, shape, *types, tessera::kMaxOpset, options.limits);
   const uint64_t size = payload.size();
-  const auto by_bytes = tessera::BuildPayloadDecoder(profile, shape, *types, std::span(&size, 1), tessera::kMaxOpset,
-                                                     options.limits);
+  const auto by_bytes =
+      tessera::BuildPayloadDecoder(profile, shape, *types, std::span(&size, 1), tessera::kMaxOpset, options.limits);
   // Whether all elements are numbers that ONNX casts; BOOL and complex types have no real numbers to compare.
   if (by_leaves && by_bytes) {
     const auto view = tessera::StructView::Create(root, {payload}, "payload");

@@ -1,9 +1,7 @@
 // Fuzz target: the evaluator on functions that the input's bytes choose: nodes of every operator, most of them well
-// typed, with any shapes, attributes and data. Whatever a function is, it ends with a tensor that holds what its type and
-// dimensions need, or with an error that says something, within its limits. An input that begins with `<` is a function
-// in ONNX's text syntax instead.
-#include "tessera/codecs/evaluator.h"
-
+// typed, with any shapes, attributes and data. Whatever a function is, it ends with a tensor that holds what its type
+// and dimensions need, or with an error that says something, within its limits. An input that begins with `<` is a
+// function in ONNX's text syntax instead.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -11,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/codecs/evaluator.h"
 #include "tessera/types/element_value.h"
 #include "tessera/types/notation.h"
 #include "tessera/types/operators.h"
@@ -134,8 +133,7 @@ class Generator {
     for (uint64_t i = 0; i < count; ++i) {
       const int64_t number = small ? bytes_.Integer() : 0;
       for (uint32_t k = 0; k < width; ++k) {
-        const auto byte =
-            small ? static_cast<uint8_t>(static_cast<uint64_t>(number) >> (8 * (k % 8))) : bytes_.Next();
+        const auto byte = small ? static_cast<uint8_t>(static_cast<uint64_t>(number) >> (8 * (k % 8))) : bytes_.Next();
         tensor.bytes[i * width + k] = byte;
       }
       if (bits < 8) tensor.bytes[i] = static_cast<uint8_t>(tensor.bytes[i] & ((1U << bits) - 1));

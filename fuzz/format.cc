@@ -1,6 +1,6 @@
-// Fuzz target: any text either fails as a format with an error that has a place, or is one: it prints and parses again to
-// an equal one, declares types for the shapes that it takes and refuses the others with a fix, and decodes what is asked
-// of it.
+// Fuzz target: any text either fails as a format with an error that has a place, or is one: it prints and parses again
+// to an equal one, declares types for the shapes that it takes and refuses the others with a fix, and decodes what is
+// asked of it.
 #include "tessera/formats/format.h"
 
 #include <cstddef>

@@ -8,6 +8,7 @@ with their line; exit code 1 if there are more than the tests let pass (a mistak
 """
 
 import argparse
+import os
 import random
 import re
 import subprocess
@@ -90,11 +91,17 @@ def mistakes_of(path: Path, source: str, generator: random.Random) -> list[Mista
 
 
 def ninja() -> bool:
-    return subprocess.run(["ninja", "-C", BUILD, *TESTS], capture_output=True, check=False).returncode == 0
+    # What a compiler cache has of the checkout serves the copy.
+    environment = os.environ | {"CCACHE_BASEDIR": str(COPY), "CCACHE_NOHASHDIR": "1"}
+    return (
+        subprocess.run(["ninja", "-C", BUILD, *TESTS], capture_output=True, check=False, env=environment).returncode
+        == 0
+    )
 
 
-def tests_pass() -> bool:
-    for program, pattern in TESTS.items():
+def tests_pass(programs: tuple[str, ...] = tuple(TESTS)) -> bool:
+    for program in programs:
+        pattern = TESTS[program]
         command = [BUILD / program, f"--gtest_filter={pattern}", "--gtest_fail_fast", "--gtest_brief=1"]
         try:
             if subprocess.run(command, capture_output=True, check=False, timeout=120).returncode != 0:
@@ -118,8 +125,7 @@ def prepare() -> None:
         if not target.exists() or target.read_bytes() != data:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
-    options = ["-DTESSERA_BENCH=OFF", "-DCMAKE_CXX_FLAGS=-O1"]
-    subprocess.run(["cmake", "--preset", "release", *options], cwd=COPY, capture_output=True, check=True)
+    subprocess.run(["cmake", "--preset", "release"], cwd=COPY, capture_output=True, check=True)
     if not ninja() or not tests_pass():
         sys.exit("mutate.py: without any mistake the tests of codecs do not pass")
 
@@ -142,7 +148,10 @@ def main() -> None:
         target = COPY / mistake.path
         source = target.read_text()
         target.write_text(source[: mistake.start] + mistake.text + source[mistake.end :])
-        if ninja() and tests_pass():
+        own = (
+            ("tessera_formats_test", "tessera_codecs_test") if "ggml" in str(mistake.path) else ("tessera_codecs_test",)
+        )
+        if ninja() and tests_pass(own):
             survivors.append(mistake.describe(source))
             print("survived", survivors[-1], flush=True)
         target.write_text(source)
