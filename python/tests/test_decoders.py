@@ -7,11 +7,10 @@ import onnx
 import onnx.parser
 import pytest
 from decoder_model import FLOATS, decode
+from format_runs import in_onnxruntime
 from onnx.reference import ReferenceEvaluator
 
 import tessera
-
-onnxruntime = pytest.importorskip("onnxruntime", reason="has no package for this Python")
 
 OPSETS = [13, 17, 18, 21, 23, 25, 26]
 
@@ -305,25 +304,6 @@ def leaf_arrays(type_: tessera.StructType, payload: bytes, model: onnx.ModelProt
     return {info.name: np.array(view[path].numpy()) for info, path in zip(model.graph.input, view.keys(), strict=True)}
 
 
-def run_in_onnxruntime(model: onnx.ModelProto, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """Leaves of types that numpy does not have, which onnxruntime takes only in a file, are initializers."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    inputs = {}
-    del copy.graph.input[:]
-    for info in model.graph.input:
-        array = arrays[info.name]
-        if array.dtype.type.__module__ == "numpy":
-            copy.graph.input.append(info)
-            inputs[info.name] = array
-        else:
-            copy.graph.initializer.append(onnx.numpy_helper.from_array(array, info.name))
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(copy.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)[0]
-
-
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
@@ -370,7 +350,7 @@ def test_decoders_give_the_models_bits(name: str) -> None:
                 got = reference.run(None, arrays)[0]
             assert same_bits(np.asarray(got), expected), (opset, seed, got, expected)
             if in_ort:
-                out = run_in_onnxruntime(model, arrays)
+                out = in_onnxruntime(model, arrays)
                 assert same_bits(out, expected), (opset, seed, out, expected)
             ran += 1
     assert ran >= 3
@@ -401,5 +381,5 @@ def test_payload_decoders_exist_for_every_opset(name: str) -> None:
                 expected = decode(type_, payload, shape, "data_type: DOUBLE" in text).astype(data_type)
                 got = np.asarray(reference.run(None, arrays)[0])
             assert same_bits(got, expected), (opset, seed, got, expected)
-            out = run_in_onnxruntime(model, arrays)
+            out = in_onnxruntime(model, arrays)
             assert same_bits(out, expected), (opset, seed, out, expected)
