@@ -25,8 +25,8 @@ CATALOG = ROOT / "src/tessera/formats/catalog"
 PAGE = ROOT / "docs/meaning.md"
 BEGIN, END = "<!-- meaning: begin -->\n", "<!-- meaning: end -->\n"
 FULL = bool(os.environ.get("TESSERA_TEST_FULL"))
-BLOCKS = 10_000 if FULL else 400
-FEWEST_VALUES = 2_621_440 if FULL else 16_384  # of formats whose blocks are tiles that the file does not name
+SAMPLE = (400, 16_384)  # blocks; values of formats whose blocks are tiles that the file does not name
+BLOCKS, FEWEST_VALUES = (10_000, 2_621_440) if FULL else SAMPLE
 PORTABLE_OPSETS = (13, 21)
 
 NO_MEANING = {"sketch.custom"}  # two operators of a vendor, which are in no standard
@@ -92,13 +92,13 @@ def declares(format: tessera.Format, shape: tuple[int, ...]) -> bool:
     return True
 
 
-def main_shape(format: tessera.Format) -> tuple[int, ...]:
+def main_shape(format: tessera.Format, blocks: int = BLOCKS, values: int = FEWEST_VALUES) -> tuple[int, ...]:
     block = format.block
     if block > 1:
-        return (BLOCKS // 20, 20 * block)
+        return (blocks // 20, 20 * block)
     example = format.shape
     if len(example) == 2 and example[1] <= 4096:
-        rows = max(1, FEWEST_VALUES // example[1])
+        rows = max(1, values // example[1])
         for candidate in (rows, -(-rows // 128) * 128):
             if declares(format, (candidate, example[1])):
                 return (candidate, example[1])
@@ -183,7 +183,7 @@ def test_all_ways_give_the_same_bits(name):
 def test_what_is_encoded(name):
     """What the codec makes of normal values is near them, and the encoder as a function makes the same bytes."""
     format = FORMATS[name]
-    shape = main_shape(format)
+    shape = main_shape(format, *SAMPLE)
     row = ROWS.setdefault(name, {})
     values = np.random.default_rng(7).normal(size=shape).astype(np.float32)
     if name.startswith("i") and name[1:].isdigit():

@@ -4,6 +4,7 @@ bit of a constant (tables, shapes, shifts), or another operator in place of one.
 Some mistakes mean the same: the end of a slice beyond all elements, an axis counted from the other side, a bit of NaN,
 a bound that no code reaches. So not all can be found, but all in a table of the format's numbers have to be."""
 
+import math
 import os
 import re
 
@@ -42,9 +43,18 @@ COUNTS: dict[str, tuple[int, int]] = {}
 
 
 def is_table(what: str) -> bool:
-    """True for the constant of several numbers; not for that of the powers of two, of which a format needs a few."""
-    table = re.search(r"float\[(\d+)\]", what)
-    return table is not None and int(table[1]) > 4 and int(table[1]) != 279
+    """True for the constant of several numbers.
+
+    Not for that of the powers of two, of which a format needs a few, and not for the codes 0, 1, 2, ... themselves where
+    a change is less than a half: MatMulNBits takes both a code and its zero point from such a table, so that 9e-44 for
+    0 is 0 in each difference, and exponents are cut off to whole numbers.
+    """
+    table = re.search(r"float\[(\d+)\] \{(.*)\}", what)
+    if table is None or int(table[1]) <= 4 or int(table[1]) == 279:
+        return False
+    return [round(float(number)) for number in table[2].split(",") if math.isfinite(float(number))] != list(
+        range(int(table[1]))
+    )
 
 
 def shape_of(format: tessera.Format) -> tuple[int, ...]:
