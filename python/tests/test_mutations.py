@@ -45,9 +45,9 @@ COUNTS: dict[str, tuple[int, int]] = {}
 def is_table(what: str) -> bool:
     """True for the constant of several numbers.
 
-    Not for that of the powers of two, of which a format needs a few, and not for the codes 0, 1, 2, ... themselves where
-    a change is less than a half: MatMulNBits takes both a code and its zero point from such a table, so that 9e-44 for
-    0 is 0 in each difference, and exponents are cut off to whole numbers.
+    Not for that of the powers of two, of which a format needs a few, and not for the codes 0, 1, 2, ... themselves
+    where a change is less than a half: MatMulNBits takes both a code and its zero point from such a table, so that
+    9e-44 for 0 is 0 in each difference, and exponents are cut off to whole numbers.
     """
     table = re.search(r"float\[(\d+)\] \{(.*)\}", what)
     if table is None or int(table[1]) <= 4 or int(table[1]) == 279:
