@@ -474,6 +474,19 @@ TEST(NativeCodecTest, BlocksInBothOrders) {
   EXPECT_EQ(apart.bytes, (Bytes{0, 0x3C, 0, 0x3C, 0, 0x3C, 0, 0xC8, 0x10, 0x3F, 0x10, 0xF2}));
 }
 
+// Blocks of 4 with a scale, and a zero point for each half.
+TEST(NativeCodecTest, BlocksHaveAZeroPointForEachRun) {
+  const std::string halves =
+      "structured_block: StructuredBlockUniformProto { block_layout: BlockLayoutProto { block_size: 4, "
+      "bytes_per_block: "
+      "5, fields: [{ role: SCALE, bit_offset: 0, bit_width: 16, count: 1, data_type: FLOAT16 }, { role: ZERO_POINT, "
+      "bit_offset: 16, bit_width: 4, count: 2 }, { role: VALUES, bit_offset: 24, bit_width: 4, count: 4 }] } }";
+  // 15 steps of 1.0 from -5 to 10: the first half reaches down to -2, the second to -5.
+  const Coded coded = Encoded(halves, {8}, {-2, 3, -5, 10, 0, 15, 0, 4});
+  EXPECT_EQ(coded.values, (Values{-2, 3, -5, 10, 0, 15, 0, 4}));
+  EXPECT_EQ(coded.bytes, (Bytes{0, 0x3C, 0x52, 0x50, 0xF0, 0, 0x3C, 0, 0xF0, 0x40}));
+}
+
 TEST(NativeCodecTest, BlocksOfCodewordsWithScatterMaskAndSign) {
   // Codewords of two values, one at lane g, the other two places on; index = sign + 2 * code.
   const std::string words =
